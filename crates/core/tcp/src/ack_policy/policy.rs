@@ -203,13 +203,18 @@ impl AckPolicy {
 
     /// As requested by an ACK_FREQUENCY frame: an ACK for `packets` packets, after `max_ack_delay`, or when a packet is
     /// missing that is `reordering_threshold` below another (draft-ietf-quic-ack-frequency).
-    pub const fn quic_ackfreq(packets: u32, max_ack_delay: Duration, reordering_threshold: u32) -> Self {
+    pub const fn quic_ackfreq(
+        packets: u32,
+        max_ack_delay: Duration,
+        reordering_threshold: u32,
+        reading: Reading,
+    ) -> Self {
         Self::Packets(PacketAcks {
             early_packets: 0,
             packets: PacketLimit::Every(packets),
             delay: DelayLimit::Fixed(max_ack_delay),
             reordering: Reordering::Threshold(reordering_threshold),
-            reading: Reading::ALL,
+            reading,
         })
     }
 

@@ -64,7 +64,7 @@ fn ack_rates_are_those_published() {
     assert_rates(AckPolicy::picoquic(), [1_549, 774, 774]);
     assert_rates(AckPolicy::tack_lite(), [400, 50, 20]);
     let (packets, delay, reordering) = AckPolicy::ACK_FREQUENCY;
-    assert_rates(AckPolicy::quic_ackfreq(packets, delay, reordering), [4_955; 3]);
+    assert_rates(AckPolicy::quic_ackfreq(packets, delay, reordering, Reading::ALL), [4_955; 3]);
 }
 
 /// 45 segments of 1448 bytes fill 64 KiB; the rest of a burst waits for the timer.
@@ -120,7 +120,7 @@ fn a_batch_is_answered_once() {
     };
     let answers = |ack_policy| answers_to(42, ack_policy);
     let (packets, delay, reordering) = AckPolicy::ACK_FREQUENCY;
-    let ackfreq = AckPolicy::quic_ackfreq(packets, delay, reordering);
+    let ackfreq = AckPolicy::quic_ackfreq(packets, delay, reordering, Reading::ALL);
     let all =
         [AckPolicy::quic_ack2(), AckPolicy::quinn(), AckPolicy::quiche(), AckPolicy::s2n_quic(), ackfreq];
     for policy in all {
@@ -173,7 +173,8 @@ fn acks_per_packet_are_those_of_quinn() {
         let &[kbps, rtt_ms, plain, asked] = place.as_slice() else { panic!("{place:?}") };
         let packet_time = Duration::from_nanos((PACKET_BITS * 1e6 / kbps) as u64);
         let packets = SECONDS as f64 * 1e3 * kbps / PACKET_BITS;
-        let policies = [AckPolicy::quinn(), AckPolicy::quic_ackfreq(11, Duration::from_millis(25), 2)];
+        let policies =
+            [AckPolicy::quinn(), AckPolicy::quic_ackfreq(11, Duration::from_millis(25), 2, Reading::ALL)];
         for (policy, live) in policies.into_iter().zip([plain, asked]) {
             let acks = acks_of(policy, Duration::from_millis(rtt_ms as u64), packet_time);
             let per_100 = 100.0 * acks as f64 / packets;
@@ -228,7 +229,7 @@ fn policy_of(row: &str) -> AckPolicy {
         "picoquic" => AckPolicy::picoquic(),
         "aioquic" => AckPolicy::aioquic(),
         "tquic" | "tquic-cubic" => AckPolicy::quic_ack2(),
-        "tquic-ack-packets" => AckPolicy::quic_ackfreq(10, Duration::from_millis(25), 1),
+        "tquic-ack-packets" => AckPolicy::quic_ackfreq(10, Duration::from_millis(25), 1, Reading::ALL),
         _ => panic!("{row}"),
     }
 }

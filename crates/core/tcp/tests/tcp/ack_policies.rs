@@ -4,7 +4,7 @@
 use std::num::NonZeroU64;
 
 use tacit_packet::units::Duration;
-use tacit_tcp::{AckPolicy, Config, LinuxAcks};
+use tacit_tcp::{AckPolicy, Config, LinuxAcks, Reading};
 
 use crate::script::{Script, plain};
 
@@ -50,7 +50,7 @@ fn quic_answers_every_second_packet_whatever_its_size() {
 /// 6.2).
 #[test]
 fn ack_frequency_reports_a_gap_three_packets_deep() {
-    receiver(AckPolicy::quic_ackfreq(5, Duration::from_millis(25), 3)).run(
+    receiver(AckPolicy::quic_ackfreq(5, Duration::from_millis(25), 3, Reading::ALL)).run(
         "+0  < . 1:1001(1000) ack 1
          +25 > . 1:1(0) ack 1001
          # Two that change places are not reported.

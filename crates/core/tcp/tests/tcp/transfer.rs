@@ -9,8 +9,8 @@ use tacit_packet::IpVersion;
 use tacit_packet::endpoint::Event;
 use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 use tacit_tcp::{
-    AckPolicy, Config, Counters, DelayedAcks, LossDetection, ReadPolicy, ReceiveAutotuning, Recovery, State,
-    Undo,
+    AckPolicy, Config, Counters, DelayedAcks, LossDetection, ReadPolicy, Reading, ReceiveAutotuning,
+    Recovery, State, Undo,
 };
 
 use crate::pipe::{Link, Pipe, Random};
@@ -245,7 +245,7 @@ fn ack_policy() -> impl Strategy<Value = AckPolicy> {
         prop::sample::select(vec![
             AckPolicy::linux(),
             AckPolicy::quic_ack2(),
-            AckPolicy::quic_ackfreq(30, ms(100), 0),
+            AckPolicy::quic_ackfreq(30, ms(100), 0, Reading::ALL),
             AckPolicy::quinn(),
             AckPolicy::aioquic(),
             AckPolicy::mvfst(),

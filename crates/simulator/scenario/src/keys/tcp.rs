@@ -178,6 +178,14 @@ pub(crate) const ACKFREQ_REORDERING: Key<Whole> = named("ackfreq-reordering")
     .is("3")
     .key(Whole(0, 1_000));
 
+pub(crate) const ACKFREQ_READING: Key<OrNone<Whole>> = named("ackfreq-reading")
+    .means(
+        "with `\"quic-ackfreq\"`: most packets that a receiver reads, of those that arrive at once, before it acknowledges; 1: so many \
+         packets per ACK also in an A-MPDU, as a receiver of TCP",
+    )
+    .is("\"none\"")
+    .key(OrNone(Whole(1, 1_000_000)));
+
 /// The name given in `ack-policy`. The options of a policy have separate keys.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Policy {
@@ -292,6 +300,7 @@ pub(crate) const TCP: Keys<Config> = &[
     &ACKFREQ_PACKETS,
     &ACKFREQ_DELAY,
     &ACKFREQ_REORDERING,
+    &ACKFREQ_READING,
     &Tcp::named("ecn")
         .means("explicit congestion notification (RFC 3168); needs a queue that marks")
         .field(Flag, |tcp| &mut tcp.ecn),

@@ -3,7 +3,7 @@
 use tacit_congestion::{Algorithm, bbr, cubic, rre};
 use tacit_packet::IpVersion;
 use tacit_packet::units::{Bytes, Duration};
-use tacit_tcp::{self as tcp, AckPolicy, DelayedAcks, LinuxAcks, Profile, ReceiveAutotuning};
+use tacit_tcp::{self as tcp, AckPolicy, DelayedAcks, LinuxAcks, Profile, Reading, ReceiveAutotuning};
 
 use super::MAX_WIFI_PACKET;
 use crate::AckOptions;
@@ -113,6 +113,7 @@ impl AckOptions {
                 keys::ACKFREQ_PACKETS.or(section, packets)?,
                 keys::ACKFREQ_DELAY.or(section, max_delay)?,
                 keys::ACKFREQ_REORDERING.or(section, threshold)?,
+                keys::ACKFREQ_READING.or(section, None)?.map_or(Reading::ALL, Reading),
             ),
         })
     }
