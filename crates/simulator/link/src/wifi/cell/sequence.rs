@@ -43,9 +43,9 @@ pub(crate) enum Access {
 
 /// What follows a frame.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Follows<Frame> {
-    /// This frame at this time.
-    Frame(Frame, Instant),
+pub(crate) enum Follows {
+    /// The next frame of its sequence, at this time.
+    Frame(Instant),
     /// Nothing.
     Nothing {
         /// End of the sequence.
@@ -87,6 +87,14 @@ impl Sequence {
         match self {
             Self::Exchange(_, exchange) => exchange.from == function,
             Self::Round(round) => round.engages(function),
+        }
+    }
+
+    /// The function that holds the medium for it.
+    pub fn holder(&self) -> FunctionId {
+        match self {
+            Self::Exchange(_, exchange) => exchange.holder(),
+            Self::Round(round) => round.account().0,
         }
     }
 
@@ -185,8 +193,21 @@ impl Cell {
         }
     }
 
-    /// A frame of `exchange` begins at `at`; returns when it ends.
-    pub fn begin_frame(&mut self, part: Part, exchange: &Exchange, at: Instant) -> Instant {
+    /// The access of one function alone begins at `at`.
+    pub fn start(&mut self, access: Access, at: Instant) -> Sequence {
+        self.accounts.accesses += 1;
+        if let Access::Round(round) = &access {
+            round.book_first(self, at);
+        }
+        self.sequence_of(access, at)
+    }
+
+    /// A frame of `sequence` begins at `at`; returns when it ends.
+    pub fn begin_frame(&mut self, sequence: &Sequence, at: Instant) -> Instant {
+        let (part, exchange) = match sequence {
+            Sequence::Exchange(part, exchange) => (*part, exchange),
+            Sequence::Round(round) => return round.ends_at(),
+        };
         match part {
             Part::Protection(step @ (Step::Rts | Step::CtsToSelf)) => {
                 let calls = self.stations.originator(exchange).gate.padding.is_some();
@@ -225,25 +246,30 @@ impl Cell {
         }
     }
 
-    /// A frame of `exchange` ended at `at`. `next_idle` is the idle period that would now begin at the holder. What follows
-    /// is a frame of `exchange`, which becomes the next one of its TXOP if it is over.
+    /// A frame of `sequence` ended at `at`. `next_idle` is the idle period that would now begin at its holder. What follows
+    /// is a frame of `sequence`, which becomes the next one of its TXOP if it is over.
     pub fn frame_ended(
         &mut self,
-        part: Part,
-        exchange: &mut Exchange,
+        sequence: &mut Sequence,
         reception: Reception,
         (at, next_idle): (Instant, u64),
-    ) -> Follows<Part> {
-        match part {
-            Part::Protection(step) => self.protection_ended(exchange, step, reception, (at, next_idle)),
-            Part::Data => self.data_ended(exchange, reception, next_idle),
+    ) -> Follows {
+        let (part, exchange) = match sequence {
+            Sequence::Exchange(part, exchange) => (part, exchange),
+            Sequence::Round(round) => return self.round_frame_ended(round, next_idle),
+        };
+        match *part {
+            Part::Protection(step) => {
+                self.protection_ended((part, exchange), step, reception, (at, next_idle))
+            }
+            Part::Data => self.data_ended((part, exchange), reception, next_idle),
             Part::Response { lost } => {
                 let lost = lost || !reception.clear;
                 self.settle_response(exchange, lost, next_idle);
                 if self.rules.has_triggers {
                     self.note_uplink(exchange);
                 }
-                self.go_on(exchange, lost)
+                self.go_on((part, exchange), lost)
             }
             Part::CfEnd => Follows::end(at),
         }
@@ -272,12 +298,10 @@ impl Cell {
         }
     }
 
-    /// A PPDU of `round` has ended. `next_idle` is the idle period that would now begin at its holder. What follows is a
-    /// PPDU of `round`, which becomes the next one of its TXOP if it is over.
-    pub fn round_frame_ended(&mut self, round: &mut Round, next_idle: u64) -> Follows<()> {
+    fn round_frame_ended(&mut self, round: &mut Round, next_idle: u64) -> Follows {
         let ((holder, _), reserved_until) = (round.account(), round.reserved_until());
         match round.step(self, next_idle) {
-            Progress::GoesOn => Follows::Frame((), round.begins_at()),
+            Progress::GoesOn => Follows::Frame(round.begins_at()),
             Progress::Over { at, succeeded } => {
                 let next = if succeeded { self.continue_rounds(at, holder) } else { None };
                 let Some((next, start)) = next else {
@@ -287,7 +311,7 @@ impl Cell {
                 self.charge(holder, next.account().1, AirtimeUse::Acquisition, start);
                 next.book_first(self, start);
                 *round = next;
-                Follows::Frame((), start)
+                Follows::Frame(start)
             }
         }
     }
@@ -295,11 +319,11 @@ impl Cell {
     /// A handshake frame ended at `at`.
     fn protection_ended(
         &mut self,
-        exchange: &Exchange,
+        (part, exchange): (&mut Part, &Exchange),
         step: Step,
         Reception { clear, ready }: Reception,
         (at, next_idle): (Instant, u64),
-    ) -> Follows<Part> {
+    ) -> Follows {
         let understood = match step {
             Step::CtsToSelf => true,
             Step::Rts => {
@@ -317,11 +341,13 @@ impl Cell {
         self.record_handshake(exchange, step, outcome);
         match step {
             Step::Rts if understood && ready => {
-                return Follows::Frame(Part::Protection(Step::Cts), at + self.rules.phy.sifs);
+                *part = Part::Protection(Step::Cts);
+                return Follows::Frame(at + self.rules.phy.sifs);
             }
             Step::Cts | Step::CtsToSelf if understood => {
                 self.handshake_done(exchange);
-                return Follows::Frame(Part::Data, exchange.start);
+                *part = Part::Data;
+                return Follows::Frame(exchange.start);
             }
             Step::Rts | Step::Cts | Step::CtsToSelf => {}
         }
@@ -348,10 +374,10 @@ impl Cell {
     /// The PPDU has ended: the MPDUs that arrived are passed up and acknowledged.
     fn data_ended(
         &mut self,
-        exchange: &mut Exchange,
+        (part, exchange): (&mut Part, &mut Exchange),
         Reception { clear, ready }: Reception,
         next_idle: u64,
-    ) -> Follows<Part> {
+    ) -> Follows {
         let heard = if clear && ready {
             self.receive(exchange)
         } else {
@@ -366,40 +392,33 @@ impl Cell {
             if self.rules.has_triggers && self.stations[exchange.from].is_access_point() {
                 self.note_uplink(exchange);
             }
-            return self.go_on(exchange, false);
+            return self.go_on((part, exchange), false);
         }
         if !heard {
             // The sender times out before the end of the time in the Duration field, which bystanders still respect.
             self.time_out(exchange, next_idle);
             if exchange.handshake == Handshake::Granted {
-                return self.go_on_without_reverse(exchange, next_idle);
+                return self.go_on_without_reverse((part, exchange), next_idle);
             }
             return Follows::unanswered(exchange, exchange.end);
         }
         let Answer { exchange: answered, lost, .. } = self.answer(exchange, None);
         *exchange = answered;
-        Follows::Frame(Part::Response { lost }, exchange.response_at)
+        *part = Part::Response { lost };
+        Follows::Frame(exchange.response_at)
     }
 
     /// The last frame of `exchange` has ended; its response is `lost` or not.
-    fn go_on(&mut self, exchange: &mut Exchange, lost: bool) -> Follows<Part> {
+    fn go_on(&mut self, (part, exchange): (&mut Part, &mut Exchange), lost: bool) -> Follows {
         if self.rules.may_go_on {
-            self.go_on_in_txop(exchange, lost)
+            self.go_on_in_txop((part, exchange), lost)
         } else {
             Follows::end(exchange.response_end)
         }
     }
 }
 
-impl<Frame> Follows<Frame> {
-    /// The frame, if there is one.
-    pub fn frame(self) -> Option<(Frame, Instant)> {
-        match self {
-            Self::Frame(frame, at) => Some((frame, at)),
-            Self::Nothing { .. } => None,
-        }
-    }
-
+impl Follows {
     /// The sequence ends at `at` and releases the medium.
     pub fn end(at: Instant) -> Self {
         Self::Nothing { at, reserved_until: at, reserves_txop: false }

@@ -286,11 +286,7 @@ impl Hidden {
         }
         cell.accounts.charge_wait(&mut cell.stations, winners.iter().map(Access::account));
         for winner in winners.drain(..) {
-            cell.accounts.accesses += 1;
-            if let Access::Round(round) = &winner {
-                round.book_first(cell, at);
-            }
-            let sequence = cell.sequence_of(winner, at);
+            let sequence = cell.start(winner, at);
             self.engage(cell, &sequence);
             self.begin_sequence(cell, sequence, at);
         }
@@ -304,49 +300,50 @@ impl Hidden {
 
     /// The next frame of `sequence` begins at `at`.
     fn begin_sequence(&mut self, cell: &mut Cell, sequence: Sequence, at: Instant) {
+        let until = cell.begin_frame(&sequence, at);
         let station = |function| cell.stations.station_of(function);
         match &sequence {
             Sequence::Exchange(part, exchange) => {
                 let transmitter = station(part.transmitter(exchange));
-                let until = cell.begin_frame(*part, exchange, at);
                 self.begin(Some(sequence), std::iter::once(transmitter), [at, until]);
             }
             Sequence::Round(round) => {
                 let transmitters: Vec<StationId> = round.transmitters().map(station).collect();
-                let until = round.ends_at();
                 self.begin(Some(sequence), transmitters.into_iter(), [at, until]);
             }
         }
     }
 
     fn frame_ended(&mut self, cell: &mut Cell, index: usize, at: Instant) {
-        let Some(sequence) = self.frames[index].sequence.take() else {
+        let Some(mut sequence) = self.frames[index].sequence.take() else {
             self.end(index, at, Some(Duration::ZERO), None);
             return;
         };
-        let next = match sequence {
-            Sequence::Exchange(part, mut exchange) => {
-                let follows = self.exchange_frame_ended(cell, index, (part, &mut exchange), at);
-                follows.frame().map(|(part, at)| Due { at, sequence: Sequence::Exchange(part, exchange) })
-            }
-            Sequence::Round(mut round) => {
-                let follows = self.round_frame_ended(cell, index, &mut round, at);
-                follows.frame().map(|((), at)| Due { at, sequence: Sequence::Round(round) })
+        let reception = match &mut sequence {
+            Sequence::Exchange(part, exchange) => self.receive(cell, index, (*part, exchange), at),
+            Sequence::Round(round) => {
+                self.receive_round(cell, index, round, at);
+                Reception::UNDISTURBED
             }
         };
-        if let Some(due) = next {
-            self.engage(cell, &due.sequence);
-            self.due.push(due);
+        sequence.each_participant(|function| self.set_engaged(cell, function, false));
+        let next_idle = self.next_idle(cell, sequence.holder());
+        let follows = cell.frame_ended(&mut sequence, reception, (at, next_idle));
+        self.begin_contending(cell, at);
+        if let Follows::Frame(at) = follows {
+            self.engage(cell, &sequence);
+            self.due.push(Due { at, sequence });
         }
     }
 
-    fn exchange_frame_ended(
+    /// The frame at `index` of `exchange` has ended.
+    fn receive(
         &mut self,
-        cell: &mut Cell,
+        cell: &Cell,
         index: usize,
-        (part, exchange): (Part, &mut Exchange),
+        (part, exchange): (Part, &Exchange),
         at: Instant,
-    ) -> Follows<Part> {
+    ) -> Reception {
         let reserves = match part {
             // A station that hears the RTS also hears the data.
             Part::Protection(Step::Rts) => Some(cell.rts_reserves(exchange)),
@@ -357,32 +354,16 @@ impl Hidden {
         self.try_capture(cell, index, part, exchange);
         let perceived = self.end(index, at, reserves, Some(receiver));
         let clear = !perceived[receiver.index()].spoilt;
-        let ready = self.is_ready(receiver, part, exchange, at);
-        let (next_idle, participants) =
-            (self.next_idle(cell, exchange.holder()), part.participants(exchange));
-        let follows = cell.frame_ended(part, exchange, Reception { clear, ready }, (at, next_idle));
-        self.begin_contending(cell, at);
-        participants.into_iter().flatten().for_each(|end| self.set_engaged(cell, end, false));
-        follows
+        Reception { clear, ready: self.is_ready(receiver, part, exchange, at) }
     }
 
-    fn round_frame_ended(
-        &mut self,
-        cell: &mut Cell,
-        index: usize,
-        round: &mut Round,
-        at: Instant,
-    ) -> Follows<()> {
+    /// The PPDU at `index` of `round` has ended.
+    fn receive_round(&mut self, cell: &mut Cell, index: usize, round: &mut Round, at: Instant) {
         let reserves = round.reserves_until(cell) - at;
         let perceived = self.end(index, at, Some(reserves), None);
         let is_spoilt = |function| perceived[cell.stations.station_of(function).index()].spoilt;
         let is_hidden = round.hide_from(cell, is_spoilt);
         cell.accounts.collisions += u64::from(is_hidden);
-        round.participants().for_each(|end| self.set_engaged(cell, end, false));
-        let next_idle = self.next_idle(cell, round.account().0);
-        let follows = cell.round_frame_ended(round, next_idle);
-        self.begin_contending(cell, at);
-        follows
     }
 
     /// The idle period that would now begin at the station of `function`.

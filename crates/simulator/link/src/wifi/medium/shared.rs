@@ -345,63 +345,43 @@ impl Shared {
 
     /// An access of one function begins at `at`.
     fn start(&mut self, cell: &mut Cell, access: Access, at: Instant) {
-        cell.accounts.accesses += 1;
-        if let Access::Round(round) = &access {
-            round.book_first(cell, at);
-        }
-        self.on_air = Some(cell.sequence_of(access, at));
+        self.on_air = Some(cell.start(access, at));
         self.begin(cell, at);
     }
 
     /// The next frame of the sequence begins at `at`.
     fn begin(&mut self, cell: &mut Cell, at: Instant) {
-        let until = match &self.on_air {
-            None => return,
-            Some(Sequence::Round(round)) => round.ends_at(),
-            Some(Sequence::Exchange(part, exchange)) => {
-                let until = cell.begin_frame(*part, exchange, at);
-                match part {
-                    // It is accounted when it has ended.
-                    Part::Response { .. } => {}
-                    Part::CfEnd => {
-                        cell.book_frame(*part, exchange, until);
-                        self.reservation = Reservation::NONE;
-                    }
-                    Part::Protection(_) | Part::Data => cell.book_frame(*part, exchange, until),
-                }
-                until
+        let Some(sequence) = &self.on_air else { return };
+        let until = cell.begin_frame(sequence, at);
+        if let Some((part, exchange)) = sequence.exchange() {
+            // A response is accounted when it has ended.
+            if !matches!(part, Part::Response { .. }) {
+                cell.book_frame(part, exchange, until);
             }
-        };
+            if part == Part::CfEnd {
+                self.reservation = Reservation::NONE;
+            }
+        }
         self.phase = Phase::Frame { until };
     }
 
     /// The frame on the air ended at `at`.
     fn frame_ended(&mut self, cell: &mut Cell, at: Instant) {
         let next_idle = self.next_idle();
-        let follows = match &mut self.on_air {
-            None => return,
-            Some(Sequence::Round(round)) => cell.round_frame_ended(round, next_idle),
-            Some(Sequence::Exchange(part, exchange)) => {
-                if let Part::Response { .. } = part {
-                    cell.book_frame(*part, exchange, at);
-                }
-                match cell.frame_ended(*part, exchange, Reception::UNDISTURBED, (at, next_idle)) {
-                    Follows::Frame(next, at) => {
-                        *part = next;
-                        Follows::Frame((), at)
-                    }
-                    Follows::Nothing { at, reserved_until, reserves_txop } => {
-                        if reserves_txop && exchange.reserved_until() > at {
-                            self.reservation = Reservation::left_by(exchange, at, cell.rules.phy);
-                        }
-                        Follows::Nothing { at, reserved_until, reserves_txop }
-                    }
-                }
-            }
-        };
+        let Some(sequence) = &mut self.on_air else { return };
+        if let Some((part @ Part::Response { .. }, exchange)) = sequence.exchange() {
+            cell.book_frame(part, exchange, at);
+        }
+        let follows = cell.frame_ended(sequence, Reception::UNDISTURBED, (at, next_idle));
+        if let (Follows::Nothing { at, reserves_txop: true, .. }, Some((_, exchange))) =
+            (follows, sequence.exchange())
+            && exchange.reserved_until() > at
+        {
+            self.reservation = Reservation::left_by(exchange, at, cell.rules.phy);
+        }
         self.begin_contending(cell);
         match follows {
-            Follows::Frame((), at) => self.begin(cell, at),
+            Follows::Frame(at) => self.begin(cell, at),
             Follows::Nothing { at, reserved_until, .. } => self.go_idle(cell, at, reserved_until),
         }
     }
