@@ -1,11 +1,13 @@
 //! The medium: which stations hear each other, contention, NAV, and which station may send when.
 
 mod capture;
+mod carrier_sense;
 mod hidden;
 mod shared;
 
 use tacit_packet::units::Instant;
 
+use self::carrier_sense::CarrierSense;
 use self::hidden::Hidden;
 use self::shared::Shared;
 use super::air::StationId;
@@ -32,6 +34,13 @@ impl Medium {
             Self::Shared(Shared::new(rules.phy))
         } else {
             Self::Hidden(Box::new(Hidden::new(rules)))
+        }
+    }
+
+    fn sense(&self) -> &CarrierSense {
+        match self {
+            Self::Shared(medium) => &medium.sense,
+            Self::Hidden(medium) => &medium.sense,
         }
     }
 
@@ -85,23 +94,18 @@ impl Medium {
 
     /// When the backoff of `function` ends if the medium stays idle; `None` if it is busy.
     pub fn ready_at(&self, cell: &Cell, function: FunctionId) -> Option<Instant> {
-        match self {
-            Self::Shared(medium) => medium.ready_at(cell, function),
-            Self::Hidden(_) => None,
-        }
+        self.sense().ready_at(cell, function)
     }
 
     /// The radio of `function` leaves the link at `now`: its backoff stands still until it is back.
     pub fn sense_nothing(&self, cell: &mut Cell, now: Instant, function: FunctionId) {
-        if let Self::Shared(medium) = self {
-            medium.sense_nothing(cell, now, function);
-        }
+        self.sense().sense_nothing(cell, now, function);
     }
 
     /// The use to which time since the last booking is charged.
     pub fn present_use(&self, cell: &Cell) -> AirtimeUse {
         match self {
-            Self::Shared(medium) => medium.idle_use(),
+            Self::Shared(medium) => medium.sense.idle_use(),
             Self::Hidden(medium) => medium.present_use(cell, None),
         }
     }

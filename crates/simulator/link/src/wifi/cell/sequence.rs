@@ -194,6 +194,7 @@ impl Cell {
     }
 
     /// The access of one function alone begins at `at`.
+    #[inline(always)]
     pub fn start(&mut self, access: Access, at: Instant) -> Sequence {
         self.accounts.accesses += 1;
         if let Access::Round(round) = &access {

@@ -7,13 +7,13 @@
 use tacit_packet::units::{Duration, Instant};
 
 use super::capture::Capture;
+use super::carrier_sense::CarrierSense;
 use crate::packet::PayloadClass;
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::cell::{Access, Cell, Follows, Part, Reception, Round, Sequence, earliest, even_shares};
 use crate::wifi::config::Eifs;
 use crate::wifi::functions::FunctionId;
-use crate::wifi::mac::access::IdlePeriod;
 use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::plan::Outgoing;
 use crate::wifi::mac::protection::{Handshake, Step};
@@ -60,15 +60,11 @@ struct Ear {
     sending: bool,
     /// Whether it takes part in an exchange, including the gaps within it.
     engaged: bool,
-    /// The three combined, at the last update.
-    busy: bool,
     /// Whether it waits EIFS: the last frame that it heard was corrupted by overlap, or, where a frame must be detected
     /// for that, a detected one was, and it decoded none since.
     undecodable: bool,
     /// Until when other stations have reserved the channel (NAV).
     reserved_until: Instant,
-    idle_since: Instant,
-    idle: IdlePeriod,
 }
 
 /// Which stations hear each other, and the frames they hear now.
@@ -76,19 +72,17 @@ struct Ear {
 pub(crate) struct Hidden {
     /// `deaf[a * stations + b]`: a does not hear b. No station hears itself.
     deaf: Vec<bool>,
+    pub(super) sense: CarrierSense,
     ears: Vec<Ear>,
+    /// Set when an ear changes, until the next [`refresh`](Self::refresh).
+    changed: bool,
     frames: Vec<OnAir>,
     due: Vec<Due>,
     eifs: Eifs,
     /// Set if the access point may capture one of several overlapping frames.
     capture: Option<Capture>,
-    /// When the next event is due.
+    /// When the next frame ends or begins within its sequence.
     next: Option<Instant>,
-    /// The accesses won at the same time; kept to reuse the allocation.
-    winners: Vec<Access>,
-    /// Functions whose backoff ended at the same time as that of a more urgent function of their station; kept to reuse
-    /// the allocation.
-    yielding: Vec<FunctionId>,
 }
 
 impl Hidden {
@@ -110,28 +104,25 @@ impl Hidden {
             heard: 0,
             sending: false,
             engaged: false,
-            busy: false,
             undecodable: false,
             reserved_until: Instant::ZERO,
-            idle_since: Instant::ZERO,
-            idle: IdlePeriod::first(rules.phy),
         };
         Self {
             deaf,
+            sense: CarrierSense::own(rules.phy, stations),
             ears: vec![ear; stations],
+            changed: false,
             frames: Vec::new(),
             due: Vec::new(),
             eifs: config.eifs,
             capture: Capture::new(config),
             next: None,
-            winners: Vec::new(),
-            yielding: Vec::new(),
         }
     }
 
     /// When the next event is due.
     pub fn poll_timeout(&self, cell: &Cell) -> Option<Instant> {
-        earliest(self.next, cell.next_beacon.filter(|_| self.next.is_none()))
+        earliest(earliest(self.next, self.sense.next_access()), self.beacon_at(cell))
     }
 
     /// True while an exchange of `function` is on the air or its next frame is due.
@@ -139,9 +130,9 @@ impl Hidden {
         self.sequences().flatten().any(|sequence| sequence.engages(function))
     }
 
-    /// True while an event is due.
+    /// True while an event other than a beacon is due.
     pub fn is_due(&self) -> bool {
-        self.next.is_some()
+        self.next.is_some() || self.sense.next_access().is_some()
     }
 
     /// The sequences with a frame on the air, and those with a frame due; `None` for a beacon.
@@ -161,6 +152,7 @@ impl Hidden {
         transmitters: impl Iterator<Item = StationId>,
         [at, until]: [Instant; 2],
     ) {
+        self.changed = true;
         let mut perceived = vec![Perceived::default(); self.ears.len()];
         for transmitter in transmitters {
             perceived[transmitter.index()].sends = true;
@@ -197,6 +189,7 @@ impl Hidden {
         reserves: Option<Duration>,
         receiver: Option<StationId>,
     ) -> Vec<Perceived> {
+        self.changed = true;
         let frame = self.frames.remove(index);
         for (listener, (ear, own)) in self.ears.iter_mut().zip(&frame.perceived).enumerate() {
             ear.sending &= !own.sends;
@@ -237,65 +230,29 @@ impl Hidden {
             self.refresh(cell, at);
         }
         self.access(cell, at);
-        self.next = self.find_next(cell);
+        let frames = self.frames.iter().map(|frame| frame.until).min();
+        self.next = earliest(frames, self.due.iter().map(|due| due.at).min());
+        self.sense.find_next_access(cell);
     }
 
     /// A function that had no traffic now has some.
     pub fn start_contending(&mut self, cell: &mut Cell, now: Instant, id: FunctionId) {
         self.book(cell, now, Some(id));
-        let ear = &self.ears[cell.stations.station_of(id).index()];
-        let busy = ear.busy || now < ear.reserved_until;
-        cell.stations[id].start_contending(&ear.idle, cell.rules.phy.slot, now, busy);
-        self.next = self.find_next(cell);
+        self.sense.start_contending(cell, now, id);
     }
 
-    /// When the next event is due.
-    fn find_next(&self, cell: &Cell) -> Option<Instant> {
-        let frames = self.frames.iter().map(|frame| frame.until).min();
-        let due = self.due.iter().map(|due| due.at).min();
-        let accesses = self.contending(cell).map(|(_, at)| at).min();
-        earliest(earliest(frames, due), earliest(accesses, self.beacon_at(cell)))
-    }
-
-    /// Functions that count down, with their transmission times.
-    fn contending(&self, cell: &Cell) -> impl Iterator<Item = (FunctionId, Instant)> {
-        cell.stations.iter().filter_map(|station| {
-            let ear = &self.ears[cell.stations.station_of(station.id).index()];
-            (station.has_traffic() && !ear.busy)
-                .then(|| (station.id, station.contention.transmits_at(&ear.idle, cell.rules.phy.slot)))
-        })
-    }
-
-    /// Functions whose countdown ended transmit; of each station, only the most urgent category.
+    /// Functions whose backoff ended transmit.
     fn access(&mut self, cell: &mut Cell, at: Instant) {
-        let mut due: Vec<FunctionId> =
-            self.contending(cell).filter(|(_, when)| *when <= at).map(|(id, _)| id).collect();
-        due.sort_unstable_by_key(|id| std::cmp::Reverse(cell.stations[*id].category));
-        let mut winners = std::mem::take(&mut self.winners);
-        let mut yielding = std::mem::take(&mut self.yielding);
-        yielding.clear();
-        for id in due {
-            let is_own = |winner: &Access| {
-                cell.stations.station_of(winner.account().0) == cell.stations.station_of(id)
-            };
-            if winners.iter().any(is_own) {
-                yielding.push(id);
-            } else {
-                winners.extend(cell.begin_access(at, id));
-            }
-        }
+        self.sense.access(cell, at);
+        let mut winners = std::mem::take(&mut self.sense.winners);
         cell.accounts.charge_wait(&mut cell.stations, winners.iter().map(Access::account));
         for winner in winners.drain(..) {
             let sequence = cell.start(winner, at);
             self.engage(cell, &sequence);
             self.begin_sequence(cell, sequence, at);
         }
-        self.winners = winners;
+        self.sense.winners = winners;
         self.refresh(cell, at);
-        for id in &yielding {
-            cell.stations[*id].yield_access(cell.rules.config.short_retry_limit);
-        }
-        self.yielding = yielding;
     }
 
     /// The next frame of `sequence` begins at `at`.
@@ -327,9 +284,9 @@ impl Hidden {
             }
         };
         sequence.each_participant(|function| self.set_engaged(cell, function, false));
-        let next_idle = self.next_idle(cell, sequence.holder());
+        let next_idle = self.sense.next_idle(cell, sequence.holder());
         let follows = cell.frame_ended(&mut sequence, reception, (at, next_idle));
-        self.begin_contending(cell, at);
+        self.sense.begin_contending(cell, at);
         if let Follows::Frame(at) = follows {
             self.engage(cell, &sequence);
             self.due.push(Due { at, sequence });
@@ -366,20 +323,6 @@ impl Hidden {
         cell.accounts.collisions += u64::from(is_hidden);
     }
 
-    /// The idle period that would now begin at the station of `function`.
-    fn next_idle(&self, cell: &Cell, function: FunctionId) -> u64 {
-        self.ears[cell.stations.station_of(function).index()].idle.number + 1
-    }
-
-    /// Functions that want the medium without a packet from the host draw their backoff while it is busy.
-    fn begin_contending(&mut self, cell: &mut Cell, at: Instant) {
-        while cell.rules.has_triggers
-            && let Some(function) = cell.contending.pop()
-        {
-            self.start_contending(cell, at, function);
-        }
-    }
-
     /// Whether `receiver` may respond to a frame that ended at `at`.
     fn is_ready(&self, receiver: StationId, part: Part, exchange: &Exchange, at: Instant) -> bool {
         let ear = &self.ears[receiver.index()];
@@ -398,6 +341,7 @@ impl Hidden {
     }
 
     fn set_engaged(&mut self, cell: &Cell, function: FunctionId, engaged: bool) {
+        self.changed = true;
         self.ears[cell.stations.station_of(function).index()].engaged = engaged;
     }
 
@@ -422,37 +366,27 @@ impl Hidden {
 
     /// Stations whose channel became busy stop counting, and those whose channel became idle start.
     fn refresh(&mut self, cell: &mut Cell, at: Instant) {
-        let phy = cell.rules.phy;
-        for (number, ear) in (0..).zip(&mut self.ears) {
+        if !std::mem::take(&mut self.changed) {
+            return;
+        }
+        for (station, ear) in (0..).map(StationId).zip(&mut self.ears) {
             let busy = ear.heard > 0 || ear.sending || ear.engaged;
-            if busy == std::mem::replace(&mut ear.busy, busy) {
+            if busy == self.sense.is_busy(station) {
                 continue;
             }
-            if !busy {
-                let since = at.max(ear.reserved_until);
-                let wait = if ear.undecodable { phy.eifs() } else { phy.aifs() };
-                ear.undecodable = false;
-                ear.idle_since = at;
-                ear.idle = IdlePeriod {
-                    number: ear.idle.number + 1,
-                    countdown_from: since + wait,
-                    exempt_countdown_from: since + phy.aifs(),
-                    resumed: false,
-                };
+            if busy {
+                self.sense.become_busy(cell, at, station);
                 continue;
             }
-            cell.stations.for_each_of(StationId(number), |station| {
-                if station.active && !station.transmitting {
-                    station.freeze(&ear.idle, at, phy);
-                }
-            });
+            let undecodable = std::mem::take(&mut ear.undecodable);
+            let wait = if undecodable { cell.rules.phy.eifs() } else { cell.rules.phy.aifs() };
+            let free_from = at.max(ear.reserved_until);
+            self.sense.become_idle(cell, station, (ear.reserved_until, free_from, free_from + wait));
         }
     }
 
     fn beacon_at(&self, cell: &Cell) -> Option<Instant> {
-        let ear = &self.ears[StationId::AP.index()];
-        let target = cell.next_beacon.filter(|_| !ear.busy)?;
-        Some(target.max(ear.idle_since.max(ear.reserved_until) + cell.rules.phy.pifs()))
+        self.sense.beacon_at(cell).filter(|_| !self.sense.is_busy(StationId::AP))
     }
 
     fn begin_beacon(&mut self, cell: &mut Cell, at: Instant) {
@@ -501,11 +435,7 @@ impl Hidden {
                 };
                 if self.due.iter().any(protects) { AirtimeUse::Protection } else { AirtimeUse::LinkAck }
             }
-            [] => {
-                let waits =
-                    cell.stations.iter().any(|station| Some(station.id) != newcomer && station.has_traffic());
-                if waits { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
-            }
+            [] => self.sense.idle_use_without(cell, newcomer),
             [frame] => match &frame.sequence {
                 None => AirtimeUse::Beacon,
                 Some(Sequence::Exchange(Part::Protection(_) | Part::CfEnd, _)) => AirtimeUse::Protection,
