@@ -70,10 +70,7 @@ impl Medium {
 
     /// The exchange whose data is on the air without a collision.
     pub fn data_on_air(&self) -> Option<&Exchange> {
-        match self {
-            Self::Shared(medium) => medium.data_on_air(),
-            Self::Hidden(_) => None,
-        }
+        self.on_air().find(|(part, _)| *part == Some(Part::Data)).map(|(_, exchange)| exchange)
     }
 
     /// The exchanges whose frames are on the air, with the frame where there is no collision.

@@ -178,8 +178,7 @@ fn peer(
     let peer_mode = &back.unwrap_or(client).mode;
     let (peer_streams, peer_window) = (streams_of(config, peer_mode), config.window_at(peer_mode));
     let peer_phy = config.phy_at(peer_mode);
-    let is_block =
-        self::limits(peer_phy, config, [peer_mode, &control], (None, peer_streams), None).window > 1;
+    let is_block = self::limits(peer_phy, config, [peer_mode, &control], (None, peer_streams), None).window > 1;
     let limits = match acks {
         LinkAcks::Normal => limits,
         // MPDUs that are sent again have numbers far behind.

@@ -114,6 +114,14 @@ impl Sequence {
         }
     }
 
+    /// Calls `each` for the functions that send its frame.
+    pub fn each_transmitter(&self, mut each: impl FnMut(FunctionId)) {
+        match self {
+            Self::Exchange(part, exchange) => each(part.transmitter(exchange)),
+            Self::Round(round) => round.transmitters().for_each(each),
+        }
+    }
+
     /// Calls `each` for the functions that take part in it, in the gaps between its frames too.
     pub fn each_participant(&self, each: impl FnMut(FunctionId)) {
         match self {

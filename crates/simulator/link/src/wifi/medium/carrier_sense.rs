@@ -41,24 +41,22 @@ pub(super) struct CarrierSense {
     next_access: Option<Instant>,
     /// Functions whose backoff ended at the same time as that of a more urgent function of their station.
     yielding: Vec<FunctionId>,
-    /// The accesses won at the same time; kept to reuse the allocation.
+    /// Kept to reuse the allocation.
     pub winners: Vec<Access>,
 }
 
 impl CarrierSense {
-    /// An idle medium that all stations perceive in the same way.
-    pub fn common(phy: &Phy) -> Self {
-        Self::new(Views::Common(View::first(phy)))
-    }
-
-    /// An idle medium with a view for each of `stations`.
-    pub fn own(phy: &Phy, stations: usize) -> Self {
-        Self::new(Views::Own(vec![View::first(phy); stations]))
-    }
-
-    fn new(views: Views) -> Self {
-        let (active, yielding, winners) = (Vec::new(), Vec::new(), Vec::new());
-        Self { views, active, next_access: None, yielding, winners }
+    /// An idle medium, with a view for each of `stations` or one for all.
+    pub fn new(phy: &Phy, stations: Option<usize>) -> Self {
+        let [reserved_until, free_from] = [Instant::ZERO; 2];
+        let view = View { busy: false, idle: IdlePeriod::first(phy), reserved_until, free_from };
+        Self {
+            views: stations.map_or(Views::Common(view), |stations| Views::Own(vec![view; stations])),
+            active: Vec::new(),
+            next_access: None,
+            yielding: Vec::new(),
+            winners: Vec::new(),
+        }
     }
 
     /// Time of the next transmission, while the medium is idle.
@@ -150,8 +148,8 @@ impl CarrierSense {
     }
 
     /// The functions whose backoff ended at `at` win an access, of each station only those of the most urgent category.
-    /// The accesses are added to [`winners`](Self::winners).
-    pub fn access(&mut self, cell: &mut Cell, at: Instant) {
+    /// Returns the accesses, which are charged for the wait.
+    pub fn access(&mut self, cell: &mut Cell, at: Instant) -> Vec<Access> {
         if cell.rules.config.categories.len() > 1 {
             self.find_yielding(cell, at);
         }
@@ -172,12 +170,16 @@ impl CarrierSense {
             winners.extend(cell.begin_access(at, *id));
             cell.stations[*id].active
         });
-        if let Views::Own(_) = views {
-            winners.sort_by_key(|winner| {
+        match views {
+            // Where time does not divide evenly, the remainder is not that of a round.
+            Views::Common(_) => winners.sort_by_key(|winner| matches!(winner, Access::Round(_))),
+            Views::Own(_) => winners.sort_by_key(|winner| {
                 let (id, _) = winner.account();
                 (std::cmp::Reverse(cell.stations[id].category), id)
-            });
+            }),
         }
+        cell.accounts.charge_wait(&mut cell.stations, winners.iter().map(Access::account));
+        std::mem::take(winners)
     }
 
     /// Finds the functions that yield at `at` to a more urgent one of the same station.
@@ -256,13 +258,6 @@ impl CarrierSense {
         idle.exempt_countdown_from = idle.exempt_countdown_from.max(idle.countdown_from);
         idle.resumed = true;
         self.find_next_access(cell);
-    }
-}
-
-impl View {
-    fn first(phy: &Phy) -> Self {
-        let [reserved_until, free_from] = [Instant::ZERO; 2];
-        Self { busy: false, idle: IdlePeriod::first(phy), reserved_until, free_from }
     }
 }
 

@@ -11,7 +11,7 @@ use super::carrier_sense::CarrierSense;
 use crate::packet::PayloadClass;
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::cell::{Access, Cell, Follows, Part, Reception, Round, Sequence, earliest, even_shares};
+use crate::wifi::cell::{Cell, Follows, Part, Reception, Round, Sequence, earliest, even_shares};
 use crate::wifi::config::Eifs;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::exchange::Exchange;
@@ -109,7 +109,7 @@ impl Hidden {
         };
         Self {
             deaf,
-            sense: CarrierSense::own(rules.phy, stations),
+            sense: CarrierSense::new(rules.phy, Some(stations)),
             ears: vec![ear; stations],
             changed: false,
             frames: Vec::new(),
@@ -145,20 +145,19 @@ impl Hidden {
         !self.deaf[listener * self.ears.len() + speaker.index()]
     }
 
-    /// `transmitters` begin a frame: at each station that hears it and another one, the two corrupt each other.
-    fn begin(
-        &mut self,
-        sequence: Option<Sequence>,
-        transmitters: impl Iterator<Item = StationId>,
-        [at, until]: [Instant; 2],
-    ) {
+    /// A frame of `sequence`, or a beacon, begins: at each station that hears it and another one, the two corrupt each other.
+    fn begin(&mut self, cell: &Cell, sequence: Option<Sequence>, [at, until]: [Instant; 2]) {
         self.changed = true;
         let mut perceived = vec![Perceived::default(); self.ears.len()];
-        for transmitter in transmitters {
+        let mut send = |transmitter: StationId| {
             perceived[transmitter.index()].sends = true;
             for (listener, own) in perceived.iter_mut().enumerate() {
                 own.hears |= self.hears(listener, transmitter);
             }
+        };
+        match &sequence {
+            None => send(StationId::AP),
+            Some(sequence) => sequence.each_transmitter(|function| send(cell.stations.station_of(function))),
         }
         for (ear, own) in self.ears.iter_mut().zip(&mut perceived) {
             own.hears &= !own.sends;
@@ -243,12 +242,10 @@ impl Hidden {
 
     /// Functions whose backoff ended transmit.
     fn access(&mut self, cell: &mut Cell, at: Instant) {
-        self.sense.access(cell, at);
-        let mut winners = std::mem::take(&mut self.sense.winners);
-        cell.accounts.charge_wait(&mut cell.stations, winners.iter().map(Access::account));
+        let mut winners = self.sense.access(cell, at);
         for winner in winners.drain(..) {
             let sequence = cell.start(winner, at);
-            self.engage(cell, &sequence);
+            self.set_engaged(cell, &sequence, true);
             self.begin_sequence(cell, sequence, at);
         }
         self.sense.winners = winners;
@@ -258,17 +255,7 @@ impl Hidden {
     /// The next frame of `sequence` begins at `at`.
     fn begin_sequence(&mut self, cell: &mut Cell, sequence: Sequence, at: Instant) {
         let until = cell.begin_frame(&sequence, at);
-        let station = |function| cell.stations.station_of(function);
-        match &sequence {
-            Sequence::Exchange(part, exchange) => {
-                let transmitter = station(part.transmitter(exchange));
-                self.begin(Some(sequence), std::iter::once(transmitter), [at, until]);
-            }
-            Sequence::Round(round) => {
-                let transmitters: Vec<StationId> = round.transmitters().map(station).collect();
-                self.begin(Some(sequence), transmitters.into_iter(), [at, until]);
-            }
-        }
+        self.begin(cell, Some(sequence), [at, until]);
     }
 
     fn frame_ended(&mut self, cell: &mut Cell, index: usize, at: Instant) {
@@ -283,12 +270,12 @@ impl Hidden {
                 Reception::UNDISTURBED
             }
         };
-        sequence.each_participant(|function| self.set_engaged(cell, function, false));
+        self.set_engaged(cell, &sequence, false);
         let next_idle = self.sense.next_idle(cell, sequence.holder());
         let follows = cell.frame_ended(&mut sequence, reception, (at, next_idle));
         self.sense.begin_contending(cell, at);
         if let Follows::Frame(at) = follows {
-            self.engage(cell, &sequence);
+            self.set_engaged(cell, &sequence, true);
             self.due.push(Due { at, sequence });
         }
     }
@@ -335,14 +322,12 @@ impl Hidden {
         }
     }
 
-    /// The participants of `sequence` take part in it from now on, in the gaps between its frames too.
-    fn engage(&mut self, cell: &Cell, sequence: &Sequence) {
-        sequence.each_participant(|function| self.set_engaged(cell, function, true));
-    }
-
-    fn set_engaged(&mut self, cell: &Cell, function: FunctionId, engaged: bool) {
+    /// The participants of `sequence` take part in it from now on, in the gaps between its frames too, or no longer.
+    fn set_engaged(&mut self, cell: &Cell, sequence: &Sequence, engaged: bool) {
         self.changed = true;
-        self.ears[cell.stations.station_of(function).index()].engaged = engaged;
+        sequence.each_participant(|function| {
+            self.ears[cell.stations.station_of(function).index()].engaged = engaged;
+        });
     }
 
     /// Captures the frame at `index` at the access point if the access point locked onto it and it is strong enough for
@@ -391,7 +376,7 @@ impl Hidden {
 
     fn begin_beacon(&mut self, cell: &mut Cell, at: Instant) {
         let until = cell.send_beacon(at);
-        self.begin(None, std::iter::once(StationId::AP), [at, until]);
+        self.begin(cell, None, [at, until]);
     }
 
     /// Books the time since the last event; `newcomer` is counted as without traffic, because it had none until now.

@@ -3,7 +3,7 @@
 //! Between exchanges it is idle, with one pending event: the earliest end of a backoff (or a beacon). Functions whose
 //! backoff ends at the same time collide. The cost is per channel access, independent of slots and idle stations.
 
-use tacit_packet::units::Instant;
+use tacit_packet::units::{Duration, Instant};
 
 use super::carrier_sense::CarrierSense;
 use crate::packet::PayloadClass;
@@ -63,7 +63,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub fn new(phy: &Phy) -> Self {
         Self {
-            sense: CarrierSense::common(phy),
+            sense: CarrierSense::new(phy, None),
             phase: Phase::Idle,
             reservation: Reservation::NONE,
             colliding: Vec::new(),
@@ -92,7 +92,7 @@ impl Shared {
             }
             Phase::Frame { until } => self.frame_ended(cell, until),
             Phase::Collision { until } => self.collision_ended(cell, until),
-            Phase::Beacon { until } => self.go_idle(cell, until, until),
+            Phase::Beacon { until } => self.go_idle(cell, until, (until, cell.rules.phy.aifs())),
         }
     }
 
@@ -100,12 +100,6 @@ impl Shared {
     pub fn engages(&self, function: FunctionId) -> bool {
         matches!(self.phase, Phase::Frame { .. })
             && self.on_air.as_ref().is_some_and(|sequence| sequence.engages(function))
-    }
-
-    /// The exchange whose data is on the air without a collision.
-    pub fn data_on_air(&self) -> Option<&Exchange> {
-        let sequence = self.on_air.as_ref().filter(|_| matches!(self.phase, Phase::Frame { .. }))?;
-        sequence.exchange().filter(|(part, _)| *part == Part::Data).map(|(_, exchange)| exchange)
     }
 
     /// The exchanges whose frames are on the air, with the frame where there is no collision.
@@ -156,34 +150,24 @@ impl Shared {
     /// The function whose backoff ends first transmits; equal ends collide.
     fn access(&mut self, cell: &mut Cell, at: Instant) {
         cell.accounts.book_idle(AirtimeUse::Acquisition, at);
-        self.sense.access(cell, at);
-        let mut winners = std::mem::take(&mut self.sense.winners);
-        // Where time does not divide evenly, the remainder is not that of a round.
-        winners.sort_by_key(|winner| matches!(winner, Access::Round(_)));
-        cell.accounts.charge_wait(&mut cell.stations, winners.iter().map(Access::account));
+        let mut winners = self.sense.access(cell, at);
         match (winners.pop(), winners.len()) {
             // All waiting packets were too old.
             (None, _) => self.sense.stay_idle(cell, at),
-            (Some(winner), 0) => self.start(cell, winner, at),
+            (Some(winner), 0) => {
+                self.sense.become_busy(cell, at, StationId::AP);
+                self.on_air = Some(cell.start(winner, at));
+                self.begin(cell, at);
+            }
             (Some(last), _) => self.start_collision(cell, at, winners.drain(..).chain([last])),
         }
         self.sense.winners = winners;
     }
 
-    /// The channel becomes idle at `since`; the NAV of bystanders ends at `reserved_until`.
-    fn go_idle(&mut self, cell: &mut Cell, since: Instant, reserved_until: Instant) {
-        self.go_idle_for(cell, since, reserved_until, reserved_until + cell.rules.phy.aifs());
-    }
-
-    /// The channel becomes idle at `since`; the NAV of bystanders ends at `reserved_until`, and their countdown starts
-    /// at `countdown_from`.
-    fn go_idle_for(
-        &mut self,
-        cell: &mut Cell,
-        since: Instant,
-        mut reserved_until: Instant,
-        mut countdown_from: Instant,
-    ) {
+    /// The channel becomes idle at `since`; the NAV of bystanders ends at `reserved_until`, and `wait` later their countdown
+    /// starts.
+    fn go_idle(&mut self, cell: &mut Cell, since: Instant, (mut reserved_until, wait): (Instant, Duration)) {
+        let mut countdown_from = reserved_until + wait;
         self.phase = Phase::Idle;
         let reservation = self.reservation;
         if reservation.until > since {
@@ -205,13 +189,6 @@ impl Shared {
     }
 
     // --- One sequence alone -----------------------------------------------------------------
-
-    /// An access of one function begins at `at`.
-    fn start(&mut self, cell: &mut Cell, access: Access, at: Instant) {
-        self.sense.become_busy(cell, at, StationId::AP);
-        self.on_air = Some(cell.start(access, at));
-        self.begin(cell, at);
-    }
 
     /// The next frame of the sequence begins at `at`.
     fn begin(&mut self, cell: &mut Cell, at: Instant) {
@@ -246,7 +223,9 @@ impl Shared {
         self.sense.begin_contending(cell, at);
         match follows {
             Follows::Frame(at) => self.begin(cell, at),
-            Follows::Nothing { at, reserved_until, .. } => self.go_idle(cell, at, reserved_until),
+            Follows::Nothing { at, reserved_until, .. } => {
+                self.go_idle(cell, at, (reserved_until, cell.rules.phy.aifs()));
+            }
         }
     }
 
@@ -321,7 +300,7 @@ impl Shared {
                 // All began together.
                 let waits_eifs = cell.rules.config.eifs == Eifs::Overlapping;
                 let wait = if waits_eifs { phy.eifs() } else { phy.aifs() };
-                self.go_idle_for(cell, until, until, until + wait);
+                self.go_idle(cell, until, (until, wait));
             }
         }
     }
