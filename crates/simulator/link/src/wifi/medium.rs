@@ -12,9 +12,9 @@ use self::hidden::Hidden;
 use self::shared::Shared;
 use super::air::StationId;
 use super::airtime::AirtimeUse;
-use super::cell::{Cell, Part};
+use super::cell::Cell;
 use super::functions::FunctionId;
-use super::mac::exchange::Exchange;
+use super::mac::exchange::{Exchange, Part};
 use super::mac::rules::Rules;
 
 /// How the stations of a channel share the medium.

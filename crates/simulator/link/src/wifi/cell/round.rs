@@ -298,13 +298,18 @@ impl Round {
         if self.stage == Stage::Data { self.book_data(cell, start) } else { self.book_trigger(cell) }
     }
 
-    /// PPDUs that began at the same time ended at `others_end`, before its first PPDU: its users still receive the
-    /// MPDUs that follow. Returns true if it continues; a collided trigger does not.
-    pub fn survives(&mut self, cell: &Cell, others_end: Instant, deaf: impl Fn(FunctionId) -> bool) -> bool {
-        if self.stage == Stage::Data {
-            self.hide_until(cell, others_end, deaf);
+    /// PPDUs that began at the same time ended at `clear_from`, before its first PPDU: its users still receive the MPDUs that
+    /// follow, except stations that are `deaf`. Returns true if it continues; a collided trigger does not.
+    pub fn survives(&mut self, cell: &Cell, clear_from: Instant, deaf: impl Fn(FunctionId) -> bool) -> bool {
+        if self.stage != Stage::Data {
+            return false;
         }
-        self.stage == Stage::Data
+        let (end, stations) = (self.until, &cell.stations);
+        for exchange in self.users.iter_mut().flat_map(|user| &mut user.exchange) {
+            let is_deaf = stations.numbers().of_station(stations.station_of(exchange.to)).any(&deaf);
+            *exchange = exchange.hidden_until(if is_deaf { end } else { clear_from });
+        }
+        true
     }
 
     /// No response to its PPDU arrives; the access point notices at `noticed_at`.

@@ -9,7 +9,7 @@ use crate::packet::PayloadClass;
 use crate::wifi::air::Outcome;
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::functions::FunctionId;
-use crate::wifi::mac::exchange::Exchange;
+use crate::wifi::mac::exchange::{Exchange, Part};
 use crate::wifi::mac::plan::Outgoing;
 use crate::wifi::mac::protection::{Direction, Handshake, Step};
 use crate::wifi::phy::{CTS_LEN, RTS_LEN, TriggerKind, trigger_len};
@@ -17,19 +17,10 @@ use crate::wifi::phy::{CTS_LEN, RTS_LEN, TriggerKind, trigger_len};
 /// A sequence with a frame on the air, or due.
 #[derive(Clone, Debug)]
 pub(crate) enum Sequence {
-    /// This frame of an exchange.
-    Exchange(Part, Exchange),
+    /// A frame of an exchange.
+    Exchange(Exchange),
     /// A PPDU of a multi-user access.
     Round(Box<Round>),
-}
-
-/// Role of a frame within its exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    Protection(Step),
-    Data,
-    Response { lost: bool },
-    CfEnd,
 }
 
 /// A channel access that a function has won.
@@ -85,7 +76,7 @@ impl Sequence {
     /// True if it is an access of `function`, or carries its data.
     pub fn engages(&self, function: FunctionId) -> bool {
         match self {
-            Self::Exchange(_, exchange) => exchange.from == function,
+            Self::Exchange(exchange) => exchange.from == function,
             Self::Round(round) => round.engages(function),
         }
     }
@@ -93,7 +84,7 @@ impl Sequence {
     /// The function that holds the medium for it.
     pub fn holder(&self) -> FunctionId {
         match self {
-            Self::Exchange(_, exchange) => exchange.holder(),
+            Self::Exchange(exchange) => exchange.holder(),
             Self::Round(round) => round.account().0,
         }
     }
@@ -101,15 +92,15 @@ impl Sequence {
     /// The function whose airtime it is, and its class.
     pub fn account(&self) -> (FunctionId, PayloadClass) {
         match self {
-            Self::Exchange(_, exchange) => (exchange.from, exchange.outgoing.class()),
+            Self::Exchange(exchange) => (exchange.from, exchange.outgoing.class()),
             Self::Round(round) => round.account(),
         }
     }
 
-    /// The exchange and its frame, if it is one.
-    pub fn exchange(&self) -> Option<(Part, &Exchange)> {
+    /// The exchange, if it is one.
+    pub fn exchange(&self) -> Option<&Exchange> {
         match self {
-            Self::Exchange(part, exchange) => Some((*part, exchange)),
+            Self::Exchange(exchange) => Some(exchange),
             Self::Round(_) => None,
         }
     }
@@ -117,7 +108,7 @@ impl Sequence {
     /// Calls `each` for the functions that send its frame.
     pub fn each_transmitter(&self, mut each: impl FnMut(FunctionId)) {
         match self {
-            Self::Exchange(part, exchange) => each(part.transmitter(exchange)),
+            Self::Exchange(exchange) => each(exchange.transmitter()),
             Self::Round(round) => round.transmitters().for_each(each),
         }
     }
@@ -125,54 +116,8 @@ impl Sequence {
     /// Calls `each` for the functions that take part in it, in the gaps between its frames too.
     pub fn each_participant(&self, each: impl FnMut(FunctionId)) {
         match self {
-            Self::Exchange(part, exchange) => {
-                part.participants(exchange).into_iter().flatten().for_each(each);
-            }
+            Self::Exchange(exchange) => exchange.participants().into_iter().flatten().for_each(each),
             Self::Round(round) => round.participants().for_each(each),
-        }
-    }
-}
-
-impl Part {
-    /// First frame of `exchange`.
-    pub fn first(exchange: &Exchange) -> Self {
-        exchange.handshake.first().map_or(Self::Data, Self::Protection)
-    }
-
-    pub fn transmitter(self, exchange: &Exchange) -> FunctionId {
-        match self {
-            Self::Protection(Step::Rts | Step::CtsToSelf) | Self::Data => exchange.from,
-            Self::Protection(Step::Cts) | Self::Response { .. } => exchange.to,
-            Self::CfEnd => exchange.holder(),
-        }
-    }
-
-    /// Function whose NAV it does not set.
-    pub fn receiver(self, exchange: &Exchange) -> FunctionId {
-        match self {
-            Self::Protection(Step::Rts) | Self::Data => exchange.to,
-            Self::Protection(_) | Self::Response { .. } | Self::CfEnd => exchange.from,
-        }
-    }
-
-    /// Functions that take part in the sequence while it is due or on the air: after a CTS or a grant the receiver does
-    /// too.
-    pub fn participants(self, exchange: &Exchange) -> [Option<FunctionId>; 2] {
-        let is_agreed = matches!(exchange.handshake, Handshake::Rts | Handshake::Granted);
-        match self {
-            Self::CfEnd => [Some(exchange.holder()), None],
-            Self::Protection(Step::Cts) | Self::Response { .. } => [Some(exchange.from), Some(exchange.to)],
-            Self::Data if is_agreed => [Some(exchange.from), Some(exchange.to)],
-            Self::Protection(_) | Self::Data => [Some(exchange.from), None],
-        }
-    }
-
-    /// Use of the gap before it, except before a response.
-    pub fn gap_use(self, exchange: &Exchange) -> AirtimeUse {
-        match (self, exchange.handshake) {
-            (Self::Response { .. }, _) => AirtimeUse::LinkAck,
-            (Self::Data, Handshake::Granted | Handshake::Continued) => AirtimeUse::Acquisition,
-            (Self::Data | Self::Protection(_) | Self::CfEnd, _) => AirtimeUse::Protection,
         }
     }
 }
@@ -194,8 +139,7 @@ impl Cell {
     pub fn sequence_of(&self, access: Access, at: Instant) -> Sequence {
         match access {
             Access::Single(id, outgoing) => {
-                let exchange = self.stations[id].exchange(&self.rules, at, outgoing);
-                Sequence::Exchange(Part::first(&exchange), exchange)
+                Sequence::Exchange(self.stations[id].exchange(&self.rules, at, outgoing))
             }
             Access::Round(round) => Sequence::Round(round),
         }
@@ -213,11 +157,11 @@ impl Cell {
 
     /// A frame of `sequence` begins at `at`; returns when it ends.
     pub fn begin_frame(&mut self, sequence: &Sequence, at: Instant) -> Instant {
-        let (part, exchange) = match sequence {
-            Sequence::Exchange(part, exchange) => (*part, exchange),
+        let exchange = match sequence {
+            Sequence::Exchange(exchange) => exchange,
             Sequence::Round(round) => return round.ends_at(),
         };
-        match part {
+        match exchange.part {
             Part::Protection(step @ (Step::Rts | Step::CtsToSelf)) => {
                 let calls = self.stations.originator(exchange).gate.padding.is_some();
                 self.stations[exchange.from].count_handshake(step, calls);
@@ -231,14 +175,14 @@ impl Cell {
     }
 
     /// Accounts a frame that ends at `until`, and the gap before it.
-    pub fn book_frame(&mut self, part: Part, exchange: &Exchange, until: Instant) {
+    pub fn book_frame(&mut self, exchange: &Exchange, until: Instant) {
         let (from, class) = (exchange.from, exchange.outgoing.class());
-        match part {
+        match exchange.part {
             Part::Protection(_) => self.charge(from, class, AirtimeUse::Protection, until),
             Part::CfEnd => self.charge(exchange.holder(), class, AirtimeUse::Protection, until),
             Part::Data => {
                 if exchange.handshake != Handshake::None {
-                    self.charge(from, class, part.gap_use(exchange), exchange.start);
+                    self.charge(from, class, exchange.gap_use(), exchange.start);
                 }
                 if let Outgoing::Data { .. } = exchange.outgoing {
                     let plan = *self.stations.originator(exchange).plan();
@@ -263,22 +207,20 @@ impl Cell {
         reception: Reception,
         (at, next_idle): (Instant, u64),
     ) -> Follows {
-        let (part, exchange) = match sequence {
-            Sequence::Exchange(part, exchange) => (part, exchange),
+        let exchange = match sequence {
+            Sequence::Exchange(exchange) => exchange,
             Sequence::Round(round) => return self.round_frame_ended(round, next_idle),
         };
-        match *part {
-            Part::Protection(step) => {
-                self.protection_ended((part, exchange), step, reception, (at, next_idle))
-            }
-            Part::Data => self.data_ended((part, exchange), reception, next_idle),
+        match exchange.part {
+            Part::Protection(step) => self.protection_ended(exchange, step, reception, (at, next_idle)),
+            Part::Data => self.data_ended(exchange, reception, next_idle),
             Part::Response { lost } => {
                 let lost = lost || !reception.clear;
                 self.settle_response(exchange, lost, next_idle);
                 if self.rules.has_triggers {
                     self.note_uplink(exchange);
                 }
-                self.go_on((part, exchange), lost)
+                self.go_on(exchange, lost)
             }
             Part::CfEnd => Follows::end(at),
         }
@@ -291,8 +233,8 @@ impl Cell {
     }
 
     /// The first frame of `exchange` collided: its sender times out. The data behind a CTS-to-self is lost too.
-    pub fn fail_collided(&mut self, part: Part, exchange: &Exchange, next_idle: u64) {
-        match part {
+    pub fn fail_collided(&mut self, exchange: &Exchange, next_idle: u64) {
+        match exchange.part {
             Part::Protection(Step::Rts) => {
                 let calls = self.stations.originator(exchange).gate.padding.is_some();
                 self.stations[exchange.from].counters.icfs += u64::from(calls);
@@ -328,7 +270,7 @@ impl Cell {
     /// A handshake frame ended at `at`.
     fn protection_ended(
         &mut self,
-        (part, exchange): (&mut Part, &Exchange),
+        exchange: &mut Exchange,
         step: Step,
         Reception { clear, ready }: Reception,
         (at, next_idle): (Instant, u64),
@@ -350,12 +292,12 @@ impl Cell {
         self.record_handshake(exchange, step, outcome);
         match step {
             Step::Rts if understood && ready => {
-                *part = Part::Protection(Step::Cts);
+                exchange.part = Part::Protection(Step::Cts);
                 return Follows::Frame(at + self.rules.phy.sifs);
             }
             Step::Cts | Step::CtsToSelf if understood => {
                 self.handshake_done(exchange);
-                *part = Part::Data;
+                exchange.part = Part::Data;
                 return Follows::Frame(exchange.start);
             }
             Step::Rts | Step::Cts | Step::CtsToSelf => {}
@@ -383,7 +325,7 @@ impl Cell {
     /// The PPDU has ended: the MPDUs that arrived are passed up and acknowledged.
     fn data_ended(
         &mut self,
-        (part, exchange): (&mut Part, &mut Exchange),
+        exchange: &mut Exchange,
         Reception { clear, ready }: Reception,
         next_idle: u64,
     ) -> Follows {
@@ -401,26 +343,26 @@ impl Cell {
             if self.rules.has_triggers && self.stations[exchange.from].is_access_point() {
                 self.note_uplink(exchange);
             }
-            return self.go_on((part, exchange), false);
+            return self.go_on(exchange, false);
         }
         if !heard {
             // The sender times out before the end of the time in the Duration field, which bystanders still respect.
             self.time_out(exchange, next_idle);
             if exchange.handshake == Handshake::Granted {
-                return self.go_on_without_reverse((part, exchange), next_idle);
+                return self.go_on_without_reverse(exchange, next_idle);
             }
             return Follows::unanswered(exchange, exchange.end);
         }
         let Answer { exchange: answered, lost, .. } = self.answer(exchange, None);
         *exchange = answered;
-        *part = Part::Response { lost };
+        exchange.part = Part::Response { lost };
         Follows::Frame(exchange.response_at)
     }
 
     /// The last frame of `exchange` has ended; its response is `lost` or not.
-    fn go_on(&mut self, (part, exchange): (&mut Part, &mut Exchange), lost: bool) -> Follows {
+    fn go_on(&mut self, exchange: &mut Exchange, lost: bool) -> Follows {
         if self.rules.may_go_on {
-            self.go_on_in_txop((part, exchange), lost)
+            self.go_on_in_txop(exchange, lost)
         } else {
             Follows::end(exchange.response_end)
         }

@@ -11,10 +11,10 @@ use super::carrier_sense::CarrierSense;
 use crate::packet::PayloadClass;
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::cell::{Cell, Follows, Part, Reception, Round, Sequence, earliest, even_shares};
+use crate::wifi::cell::{Cell, Follows, Reception, Round, Sequence, earliest, even_shares};
 use crate::wifi::config::Eifs;
 use crate::wifi::functions::FunctionId;
-use crate::wifi::mac::exchange::Exchange;
+use crate::wifi::mac::exchange::{Exchange, Part};
 use crate::wifi::mac::plan::Outgoing;
 use crate::wifi::mac::protection::{Handshake, Step};
 use crate::wifi::mac::rules::Rules;
@@ -264,7 +264,7 @@ impl Hidden {
             return;
         };
         let reception = match &mut sequence {
-            Sequence::Exchange(part, exchange) => self.receive(cell, index, (*part, exchange), at),
+            Sequence::Exchange(exchange) => self.receive(cell, index, exchange, at),
             Sequence::Round(round) => {
                 self.receive_round(cell, index, round, at);
                 Reception::UNDISTURBED
@@ -281,24 +281,18 @@ impl Hidden {
     }
 
     /// The frame at `index` of `exchange` has ended.
-    fn receive(
-        &mut self,
-        cell: &Cell,
-        index: usize,
-        (part, exchange): (Part, &Exchange),
-        at: Instant,
-    ) -> Reception {
-        let reserves = match part {
+    fn receive(&mut self, cell: &Cell, index: usize, exchange: &Exchange, at: Instant) -> Reception {
+        let reserves = match exchange.part {
             // A station that hears the RTS also hears the data.
             Part::Protection(Step::Rts) => Some(cell.rts_reserves(exchange)),
             Part::Protection(_) | Part::Data | Part::Response { .. } => Some(exchange.reserved_until() - at),
             Part::CfEnd => None,
         };
-        let receiver = cell.stations.station_of(part.receiver(exchange));
-        self.try_capture(cell, index, part, exchange);
+        let receiver = cell.stations.station_of(exchange.receiver());
+        self.try_capture(cell, index, exchange);
         let perceived = self.end(index, at, reserves, Some(receiver));
         let clear = !perceived[receiver.index()].spoilt;
-        Reception { clear, ready: self.is_ready(receiver, part, exchange, at) }
+        Reception { clear, ready: self.is_ready(receiver, exchange, at) }
     }
 
     /// The PPDU at `index` of `round` has ended.
@@ -311,9 +305,9 @@ impl Hidden {
     }
 
     /// Whether `receiver` may respond to a frame that ended at `at`.
-    fn is_ready(&self, receiver: StationId, part: Part, exchange: &Exchange, at: Instant) -> bool {
+    fn is_ready(&self, receiver: StationId, exchange: &Exchange, at: Instant) -> bool {
         let ear = &self.ears[receiver.index()];
-        match part {
+        match exchange.part {
             // A station whose NAV is set does not respond (clause 10.3.2.9).
             Part::Protection(Step::Rts) => !ear.engaged && ear.heard == 0 && ear.reserved_until <= at,
             // After a CTS or a grant the receiver takes part in this exchange; otherwise it must take part in no other.
@@ -332,7 +326,7 @@ impl Hidden {
 
     /// Captures the frame at `index` at the access point if the access point locked onto it and it is strong enough for
     /// its mode, despite the overlapping frames.
-    fn try_capture(&mut self, cell: &Cell, index: usize, part: Part, exchange: &Exchange) {
+    fn try_capture(&mut self, cell: &Cell, index: usize, exchange: &Exchange) {
         let frame = &mut self.frames[index];
         let Some(capture) = &mut self.capture else { return };
         let Perceived { sends, spoilt, .. } = &mut frame.perceived[StationId::AP.index()];
@@ -340,12 +334,12 @@ impl Hidden {
             return;
         }
         let originator = cell.stations.originator(exchange);
-        let mode = match (part, exchange.outgoing) {
+        let mode = match (exchange.part, exchange.outgoing) {
             (Part::Data, Outgoing::Data { .. }) => originator.mode,
             (Part::Protection(_), _) => cell.handshake_mode(exchange),
             (Part::Data | Part::Response { .. } | Part::CfEnd, _) => originator.control_mode,
         };
-        let transmitter = cell.stations.station_of(part.transmitter(exchange));
+        let transmitter = cell.stations.station_of(exchange.transmitter());
         *spoilt = !capture.stands_out(transmitter, &mode, frame.interference);
     }
 
@@ -392,10 +386,10 @@ impl Hidden {
             match self.sequences().next() {
                 // It accounts for itself.
                 Some(Some(Sequence::Round(_))) => return,
-                Some(Some(Sequence::Exchange(part @ Part::Response { .. }, exchange)))
+                Some(Some(Sequence::Exchange(exchange @ Exchange { part: Part::Response { .. }, .. })))
                     if !self.frames.is_empty() =>
                 {
-                    cell.book_frame(*part, exchange, until);
+                    cell.book_frame(exchange, until);
                     return;
                 }
                 _ => {}
@@ -414,23 +408,21 @@ impl Hidden {
     pub fn present_use(&self, cell: &Cell, newcomer: Option<FunctionId>) -> AirtimeUse {
         match self.frames.as_slice() {
             [] if !self.due.is_empty() => {
-                let protects = |due: &Due| match &due.sequence {
-                    Sequence::Exchange(part, exchange) => part.gap_use(exchange) == AirtimeUse::Protection,
-                    Sequence::Round(_) => false,
+                let protects = |due: &Due| {
+                    due.sequence.exchange().map(Exchange::gap_use) == Some(AirtimeUse::Protection)
                 };
                 if self.due.iter().any(protects) { AirtimeUse::Protection } else { AirtimeUse::LinkAck }
             }
             [] => self.sense.idle_use_without(cell, newcomer),
-            [frame] => match &frame.sequence {
-                None => AirtimeUse::Beacon,
-                Some(Sequence::Exchange(Part::Protection(_) | Part::CfEnd, _)) => AirtimeUse::Protection,
-                Some(Sequence::Exchange(Part::Data, exchange))
-                    if matches!(exchange.outgoing, Outgoing::Data { .. }) =>
-                {
+            [OnAir { sequence: None, .. }] => AirtimeUse::Beacon,
+            [OnAir { sequence: Some(Sequence::Exchange(exchange)), .. }] => match exchange.part {
+                Part::Protection(_) | Part::CfEnd => AirtimeUse::Protection,
+                Part::Data if matches!(exchange.outgoing, Outgoing::Data { .. }) => {
                     cell.stations.originator(exchange).plan().main_use()
                 }
-                Some(_) => AirtimeUse::LinkAck,
+                Part::Data | Part::Response { .. } => AirtimeUse::LinkAck,
             },
+            [_] => AirtimeUse::LinkAck,
             _ => AirtimeUse::Collision,
         }
     }

@@ -9,10 +9,10 @@ use super::carrier_sense::CarrierSense;
 use crate::packet::PayloadClass;
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::cell::{Access, Cell, Follows, Part, Reception, Sequence, earliest, even_shares};
+use crate::wifi::cell::{Access, Cell, Follows, Reception, Sequence, earliest, even_shares};
 use crate::wifi::config::Eifs;
 use crate::wifi::functions::FunctionId;
-use crate::wifi::mac::exchange::Exchange;
+use crate::wifi::mac::exchange::{Exchange, Part};
 use crate::wifi::mac::protection::Handshake;
 use crate::wifi::phy::Phy;
 
@@ -108,17 +108,15 @@ impl Shared {
         let alone = self.on_air.as_ref().filter(|_| is_alone).and_then(Sequence::exchange);
         let colliding: &[Sequence] =
             if matches!(self.phase, Phase::Collision { .. }) { &self.colliding } else { &[] };
-        let collided = colliding.iter().filter_map(Sequence::exchange).map(|(_, exchange)| (None, exchange));
-        alone.map(|(part, exchange)| (Some(part), exchange)).into_iter().chain(collided)
+        let collided = colliding.iter().filter_map(Sequence::exchange).map(|exchange| (None, exchange));
+        alone.map(|exchange| (Some(exchange.part), exchange)).into_iter().chain(collided)
     }
 
     /// The station whose frame is on the air without a collision, beacons included.
     pub fn transmitter(&self, cell: &Cell) -> Option<StationId> {
         match (self.phase, self.on_air.as_ref().and_then(Sequence::exchange)) {
             (Phase::Beacon { .. }, _) => Some(StationId::AP),
-            (Phase::Frame { .. }, Some((part, exchange))) => {
-                Some(cell.stations.station_of(part.transmitter(exchange)))
-            }
+            (Phase::Frame { .. }, Some(exchange)) => Some(cell.stations.station_of(exchange.transmitter())),
             _ => None,
         }
     }
@@ -194,12 +192,12 @@ impl Shared {
     fn begin(&mut self, cell: &mut Cell, at: Instant) {
         let Some(sequence) = &self.on_air else { return };
         let until = cell.begin_frame(sequence, at);
-        if let Some((part, exchange)) = sequence.exchange() {
+        if let Some(exchange) = sequence.exchange() {
             // A response is accounted when it has ended.
-            if !matches!(part, Part::Response { .. }) {
-                cell.book_frame(part, exchange, until);
+            if !matches!(exchange.part, Part::Response { .. }) {
+                cell.book_frame(exchange, until);
             }
-            if part == Part::CfEnd {
+            if exchange.part == Part::CfEnd {
                 self.reservation = Reservation::NONE;
             }
         }
@@ -210,11 +208,11 @@ impl Shared {
     fn frame_ended(&mut self, cell: &mut Cell, at: Instant) {
         let Some(sequence) = &mut self.on_air else { return };
         let next_idle = self.sense.next_idle(cell, sequence.holder());
-        if let Some((part @ Part::Response { .. }, exchange)) = sequence.exchange() {
-            cell.book_frame(part, exchange, at);
+        if let Some(exchange @ Exchange { part: Part::Response { .. }, .. }) = sequence.exchange() {
+            cell.book_frame(exchange, at);
         }
         let follows = cell.frame_ended(sequence, Reception::UNDISTURBED, (at, next_idle));
-        if let (Follows::Nothing { at, reserves_txop: true, .. }, Some((_, exchange))) =
+        if let (Follows::Nothing { at, reserves_txop: true, .. }, Some(exchange)) =
             (follows, sequence.exchange())
             && exchange.reserved_until() > at
         {
@@ -240,7 +238,7 @@ impl Shared {
         let mut until = at;
         for sequence in &self.colliding {
             until = match sequence {
-                Sequence::Exchange(_, exchange) => until.max(exchange.alone_until()),
+                Sequence::Exchange(exchange) => until.max(exchange.alone_until()),
                 Sequence::Round(round) if round.ends_at() >= until => round.ends_at(),
                 // The trigger after the multi-user PPDU collides too.
                 Sequence::Round(round) => until.max(round.alone_until(cell)),
@@ -265,11 +263,11 @@ impl Shared {
         let exchanges = || colliding.iter().filter_map(Sequence::exchange);
         let lost = || {
             let is_lost = |from| captured.is_none_or(|captured| captured.from != from);
-            exchanges().filter(move |(_, exchange)| is_lost(exchange.from))
+            exchanges().filter(move |exchange| is_lost(exchange.from))
         };
-        lost().for_each(|(_, exchange)| cell.record_collision(exchange));
-        lost().for_each(|(part, exchange)| cell.fail_collided(part, exchange, next_idle));
-        let others_end = exchanges().map(|(_, exchange)| exchange.alone_until()).max();
+        lost().for_each(|exchange| cell.record_collision(exchange));
+        lost().for_each(|exchange| cell.fail_collided(exchange, next_idle));
+        let others_end = exchanges().map(Exchange::alone_until).max();
         let clear_from = others_end.filter(|_| cell.rules.config.capture).unwrap_or(until);
         let mut round = match colliding.pop() {
             Some(Sequence::Round(round)) => Some(round),
@@ -282,7 +280,7 @@ impl Shared {
         self.colliding = colliding;
         match (captured, round) {
             (Some(exchange), _) => {
-                self.on_air = Some(Sequence::Exchange(Part::Data, exchange));
+                self.on_air = Some(Sequence::Exchange(exchange));
                 self.frame_ended(cell, exchange.end);
             }
             (None, Some(round)) if survives => {
@@ -317,7 +315,7 @@ impl Shared {
 /// The exchange among `colliding` that is on the air after all others have ended, unless its addressee was sending too.
 /// From that time on its MPDUs are free of collision. `None` beside a round.
 fn captured(cell: &Cell, colliding: &[Sequence]) -> Option<Exchange> {
-    let exchanges = || colliding.iter().filter_map(Sequence::exchange).map(|(_, exchange)| exchange);
+    let exchanges = || colliding.iter().filter_map(Sequence::exchange);
     if exchanges().count() < colliding.len() {
         return None;
     }

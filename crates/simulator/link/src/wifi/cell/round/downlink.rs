@@ -197,15 +197,6 @@ impl Round {
         cell.book_data(self.holder, self.class, [start, self.until], all);
     }
 
-    /// The start of the data, before `clear_from`, was hidden by other PPDUs; for `deaf` stations the whole PPDU was.
-    pub(super) fn hide_until(&mut self, cell: &Cell, clear_from: Instant, deaf: impl Fn(FunctionId) -> bool) {
-        let (end, stations) = (self.until, &cell.stations);
-        for exchange in self.users.iter_mut().flat_map(|user| &mut user.exchange) {
-            let is_deaf = stations.numbers().of_station(stations.station_of(exchange.to)).any(&deaf);
-            *exchange = exchange.hidden_until(if is_deaf { end } else { clear_from });
-        }
-    }
-
     /// The PPDU has ended: its users receive the MPDUs that arrived.
     pub(super) fn data_ended(&mut self, cell: &mut Cell, next_idle: u64) -> Progress {
         // The request may be an MPDU in each A-MPDU; a user that received any other MPDU knows that there is one.

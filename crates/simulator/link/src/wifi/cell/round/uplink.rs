@@ -143,7 +143,7 @@ impl User {
         self.exchange = outgoing.map(|outgoing| {
             let response_len = multi_sta_block_ack_len(std::iter::once(Some(64)));
             let (ends, unit) = ([self.client, holder], (self.unit_index, count));
-            Exchange::triggered(ends, outgoing, unit, [start, end], [end; 2], response_len)
+            Exchange::shared(ends, outgoing, unit, [start, end], [end; 2], response_len).triggered()
         });
     }
 
