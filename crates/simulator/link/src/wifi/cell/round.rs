@@ -20,6 +20,7 @@ use crate::wifi::air::{Frame, Outcome, Trigger, TriggerKind, TriggerUser};
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::buffer_status::BufferStatus;
 use crate::wifi::mac::exchange::Exchange;
+use crate::wifi::mac::originator::Settled;
 use crate::wifi::ofdma::OfdmaConfig;
 use crate::wifi::phy::{Mode, MultiUser, MultiUserPpdu, trigger_len};
 
@@ -225,6 +226,26 @@ impl User {
         let Answer { exchange, lost, holds_more } =
             cell.with_appended(&mut self.appended, |cell| cell.answer(&exchange, room));
         (self.exchange, self.lost, self.holds_more) = (Some(exchange), lost, holds_more);
+    }
+
+    /// The sender of its part handles the acknowledgment, or its absence noticed at `noticed_at`. Returns the settled MPDUs.
+    fn settle(
+        &mut self,
+        cell: &mut Cell,
+        is_acknowledged: bool,
+        noticed_at: Instant,
+        next_idle: u64,
+    ) -> Option<Settled> {
+        let exchange = self.exchange?;
+        self.settled = true;
+        if !is_acknowledged {
+            cell.fail(&exchange, noticed_at, next_idle);
+            return None;
+        }
+        let settled = cell
+            .with_appended(&mut self.appended, |cell| cell.settle_response(&exchange, self.lost, next_idle));
+        self.appended.clear();
+        Some(settled).filter(|_| !self.lost)
     }
 }
 

@@ -340,7 +340,7 @@ impl Round {
                 cell.charge(exchange.to, PayloadClass::Ack, AirtimeUse::CompressedAck, until);
             }
         }
-        user.settle(cell, until, next_idle);
+        user.settle_answer(cell, until, next_idle);
         // The access continues.
         cell.stations[self.holder].transmitting = true;
         self.ask_next(cell, index + 1, until + cell.rules.phy.sifs, next_idle)
@@ -398,7 +398,7 @@ impl Round {
     /// The last response has ended: settles each part, and the access.
     fn settle_all(&mut self, cell: &mut Cell, next_idle: u64) -> Progress {
         for user in self.users.iter_mut().filter(|user| !user.settled) {
-            user.settle(cell, self.until, next_idle);
+            user.settle_answer(cell, self.until, next_idle);
         }
         if self.users.iter().any(|user| user.answers && !user.lost) {
             return self.succeed(cell);
@@ -435,20 +435,10 @@ impl User {
     }
 
     /// The access point handles its response, or its absence noticed at `noticed_at`.
-    fn settle(&mut self, cell: &mut Cell, noticed_at: Instant, next_idle: u64) {
-        let Some(exchange) = self.exchange else { return };
-        self.settled = true;
-        if !self.answers {
-            cell.fail(&exchange, noticed_at, next_idle);
-            return;
-        }
+    fn settle_answer(&mut self, cell: &mut Cell, noticed_at: Instant, next_idle: u64) {
         let appended = self.appended.len() as u32;
-        let settled = cell
-            .with_appended(&mut self.appended, |cell| cell.settle_response(&exchange, self.lost, next_idle));
-        self.appended.clear();
-        if self.lost {
-            return;
-        }
+        let settled = self.settle(cell, self.answers, noticed_at, next_idle);
+        let (Some(exchange), Some(settled)) = (self.exchange, settled) else { return };
         let station = &mut cell.stations[exchange.from];
         station.counters.count_room(self.room, appended, self.holds_more);
         let Peer { room, uplink, .. } = &mut station.peers[self.peer];
