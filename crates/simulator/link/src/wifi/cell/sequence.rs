@@ -23,15 +23,6 @@ pub(crate) enum Sequence {
     Round(Box<Round>),
 }
 
-/// A channel access that a function has won.
-#[derive(Clone, Debug)]
-pub(crate) enum Access {
-    /// With one receiver.
-    Single(FunctionId, Outgoing),
-    /// With several.
-    Round(Box<Round>),
-}
-
 /// What follows a frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Follows {
@@ -60,16 +51,6 @@ pub(crate) struct Reception {
 impl Reception {
     /// Of a frame that nothing disturbed.
     pub const UNDISTURBED: Self = Self { clear: true, ready: true };
-}
-
-impl Access {
-    /// The function whose access it is, and its class.
-    pub fn account(&self) -> (FunctionId, PayloadClass) {
-        match self {
-            Self::Single(function, outgoing) => (*function, outgoing.class()),
-            Self::Round(round) => round.account(),
-        }
-    }
 }
 
 impl Sequence {
@@ -123,36 +104,24 @@ impl Sequence {
 }
 
 impl Cell {
-    /// The channel access of `id` at `at`; `None` if all its packets have expired.
-    pub fn begin_access(&mut self, at: Instant, id: FunctionId) -> Option<Access> {
+    /// The sequence with which `id` begins its channel access at `at`; `None` if all its packets have expired.
+    pub fn begin_access(&mut self, at: Instant, id: FunctionId) -> Option<Sequence> {
         if self.has_rounds(id)
             && let Some(round) = self.begin_round(at, id, None)
         {
-            return Some(Access::Round(Box::new(round)));
+            return Some(Sequence::Round(Box::new(round)));
         }
         let outgoing = self.stations[id].begin_access(at, &self.rules, &mut self.holders);
         self.stations[id].report_drained(&mut self.outbox.drained);
-        outgoing.map(|outgoing| Access::Single(id, outgoing))
+        outgoing.map(|outgoing| Sequence::Exchange(self.stations[id].exchange(&self.rules, at, outgoing)))
     }
 
-    /// The sequence with which `access` begins at `at`.
-    pub fn sequence_of(&self, access: Access, at: Instant) -> Sequence {
-        match access {
-            Access::Single(id, outgoing) => {
-                Sequence::Exchange(self.stations[id].exchange(&self.rules, at, outgoing))
-            }
-            Access::Round(round) => Sequence::Round(round),
-        }
-    }
-
-    /// The access of one function alone begins at `at`.
-    #[inline(always)]
-    pub fn start(&mut self, access: Access, at: Instant) -> Sequence {
+    /// An access of one function begins at `at`, with `sequence`.
+    pub fn count_access(&mut self, sequence: &Sequence, at: Instant) {
         self.accounts.accesses += 1;
-        if let Access::Round(round) = &access {
+        if let Sequence::Round(round) = sequence {
             round.book_first(self, at);
         }
-        self.sequence_of(access, at)
     }
 
     /// A frame of `sequence` begins at `at`; returns when it ends.

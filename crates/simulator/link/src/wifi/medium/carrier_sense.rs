@@ -6,7 +6,7 @@ use tacit_packet::units::{Duration, Instant};
 
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::cell::{Access, Cell, earliest};
+use crate::wifi::cell::{Cell, Sequence, earliest};
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::access::{AWAY, IdlePeriod};
 use crate::wifi::phy::Phy;
@@ -42,7 +42,7 @@ pub(super) struct CarrierSense {
     /// Functions whose backoff ended at the same time as that of a more urgent function of their station.
     yielding: Vec<FunctionId>,
     /// Kept to reuse the allocation.
-    pub winners: Vec<Access>,
+    pub winners: Vec<Sequence>,
 }
 
 impl CarrierSense {
@@ -148,8 +148,8 @@ impl CarrierSense {
     }
 
     /// The functions whose backoff ended at `at` win an access, of each station only those of the most urgent category.
-    /// Returns the accesses, which are charged for the wait.
-    pub fn access(&mut self, cell: &mut Cell, at: Instant) -> Vec<Access> {
+    /// Returns the sequences with which they begin, which are charged for the wait.
+    pub fn access(&mut self, cell: &mut Cell, at: Instant) -> Vec<Sequence> {
         if cell.rules.config.categories.len() > 1 {
             self.find_yielding(cell, at);
         }
@@ -172,13 +172,13 @@ impl CarrierSense {
         });
         match views {
             // Where time does not divide evenly, the remainder is not that of a round.
-            Views::Common(_) => winners.sort_by_key(|winner| matches!(winner, Access::Round(_))),
+            Views::Common(_) => winners.sort_by_key(|winner| matches!(winner, Sequence::Round(_))),
             Views::Own(_) => winners.sort_by_key(|winner| {
                 let (id, _) = winner.account();
                 (std::cmp::Reverse(cell.stations[id].category), id)
             }),
         }
-        cell.accounts.charge_wait(&mut cell.stations, winners.iter().map(Access::account));
+        cell.accounts.charge_wait(&mut cell.stations, winners.iter().map(Sequence::account));
         std::mem::take(winners)
     }
 

@@ -243,8 +243,8 @@ impl Hidden {
     /// Functions whose backoff ended transmit.
     fn access(&mut self, cell: &mut Cell, at: Instant) {
         let mut winners = self.sense.access(cell, at);
-        for winner in winners.drain(..) {
-            let sequence = cell.start(winner, at);
+        for sequence in winners.drain(..) {
+            cell.count_access(&sequence, at);
             self.set_engaged(cell, &sequence, true);
             self.begin_sequence(cell, sequence, at);
         }

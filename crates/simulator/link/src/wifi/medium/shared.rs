@@ -9,7 +9,7 @@ use super::carrier_sense::CarrierSense;
 use crate::packet::PayloadClass;
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::cell::{Access, Cell, Follows, Reception, Sequence, earliest, even_shares};
+use crate::wifi::cell::{Cell, Follows, Reception, Sequence, earliest, even_shares};
 use crate::wifi::config::Eifs;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::exchange::{Exchange, Part};
@@ -149,15 +149,19 @@ impl Shared {
     fn access(&mut self, cell: &mut Cell, at: Instant) {
         cell.accounts.book_idle(AirtimeUse::Acquisition, at);
         let mut winners = self.sense.access(cell, at);
-        match (winners.pop(), winners.len()) {
+        match winners.len() {
             // All waiting packets were too old.
-            (None, _) => self.sense.stay_idle(cell, at),
-            (Some(winner), 0) => {
+            0 => self.sense.stay_idle(cell, at),
+            1 => {
                 self.sense.become_busy(cell, at, StationId::AP);
-                self.on_air = Some(cell.start(winner, at));
+                cell.count_access(&winners[0], at);
+                self.on_air = winners.pop();
                 self.begin(cell, at);
             }
-            (Some(last), _) => self.start_collision(cell, at, winners.drain(..).chain([last])),
+            _ => {
+                self.colliding.append(&mut winners);
+                self.start_collision(cell, at);
+            }
         }
         self.sense.winners = winners;
     }
@@ -229,12 +233,10 @@ impl Shared {
 
     // --- Several at once, and beacons -------------------------------------------------------
 
-    fn start_collision(&mut self, cell: &mut Cell, at: Instant, accesses: impl Iterator<Item = Access>) {
+    fn start_collision(&mut self, cell: &mut Cell, at: Instant) {
         self.sense.become_busy(cell, at, StationId::AP);
         cell.accounts.accesses += 1;
         cell.accounts.collisions += 1;
-        self.colliding.clear();
-        self.colliding.extend(accesses.map(|access| cell.sequence_of(access, at)));
         let mut until = at;
         for sequence in &self.colliding {
             until = match sequence {
