@@ -167,7 +167,9 @@ impl CarrierSense {
                 cell.stations[*id].yield_access(cell.rules.config.short_retry_limit);
                 return true;
             }
-            winners.extend(cell.begin_access(at, *id));
+            if let Some(sequence) = cell.begin_access(at, *id) {
+                winners.push(sequence);
+            }
             cell.stations[*id].active
         });
         match views {
@@ -199,8 +201,8 @@ impl CarrierSense {
 
     // --- Busy and idle ----------------------------------------------------------------------
 
-    /// The medium becomes busy at `at` for `station`, whose functions stop counting, or for all, which have stopped at the
-    /// access.
+    /// The medium becomes busy at `at` for `station`, whose functions stop counting. With a common view all have stopped at
+    /// the access.
     pub fn become_busy(&mut self, cell: &mut Cell, at: Instant, station: StationId) {
         let views = match &mut self.views {
             Views::Common(view) => {
@@ -223,7 +225,8 @@ impl CarrierSense {
         }
     }
 
-    /// A beacon begins at `at`, on a medium with a common view.
+    /// A beacon begins at `at`, on a medium with a common view. Functions whose countdown ends here without traffic stay
+    /// active until the next access.
     pub fn begin_beacon(&mut self, cell: &mut Cell, at: Instant) {
         let view = self.views.get_mut(StationId::AP);
         view.busy = true;
@@ -233,8 +236,8 @@ impl CarrierSense {
         }
     }
 
-    /// The medium becomes idle at `at` for `station`, or for all; for those that took part in the last exchange it is free
-    /// from `free_from` on. The others begin their countdown at `countdown_from`.
+    /// The medium becomes idle for `station`, or for all with a common view. It is free from `free_from` on for those that
+    /// took part in the last exchange; the others count down from `countdown_from` on.
     pub fn become_idle(
         &mut self,
         cell: &Cell,

@@ -52,7 +52,7 @@ struct Due {
     sequence: Sequence,
 }
 
-/// One station's view of the medium.
+/// What a station hears and does now.
 #[derive(Clone, Debug)]
 struct Ear {
     /// Number of frames on the air that it hears.
