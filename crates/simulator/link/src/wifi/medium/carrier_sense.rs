@@ -287,6 +287,7 @@ impl Views {
     }
 
     /// When `function` transmits, if it has traffic and the medium is idle for it.
+    // Called for each active function at each access: left to the compiler, a run with single packets costs 1 % more.
     #[inline(always)]
     fn transmits_at(&self, cell: &Cell, function: FunctionId) -> Option<Instant> {
         let station = &cell.stations[function];
