@@ -20,7 +20,7 @@ use self::air_log::AirLog;
 pub use self::outbox::Delivery;
 use self::outbox::Outbox;
 pub(crate) use self::round::Round;
-pub(crate) use self::sequence::{Access, Follows, Part, Reception, Sequence};
+pub(crate) use self::sequence::{Follows, Reception, Sequence};
 pub(crate) use self::stations::Stations;
 use super::air::{Frame, Outcome, StationId};
 use super::airtime::AirtimeUse;

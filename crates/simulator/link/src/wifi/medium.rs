@@ -1,18 +1,20 @@
 //! The medium: which stations hear each other, contention, NAV, and which station may send when.
 
 mod capture;
+mod carrier_sense;
 mod hidden;
 mod shared;
 
 use tacit_packet::units::Instant;
 
+use self::carrier_sense::CarrierSense;
 use self::hidden::Hidden;
 use self::shared::Shared;
 use super::air::StationId;
 use super::airtime::AirtimeUse;
-use super::cell::{Cell, Part};
+use super::cell::Cell;
 use super::functions::FunctionId;
-use super::mac::exchange::Exchange;
+use super::mac::exchange::{Exchange, Part};
 use super::mac::rules::Rules;
 
 /// How the stations of a channel share the medium.
@@ -32,6 +34,13 @@ impl Medium {
             Self::Shared(Shared::new(rules.phy))
         } else {
             Self::Hidden(Box::new(Hidden::new(rules)))
+        }
+    }
+
+    fn sense(&self) -> &CarrierSense {
+        match self {
+            Self::Shared(medium) => &medium.sense,
+            Self::Hidden(medium) => &medium.sense,
         }
     }
 
@@ -61,10 +70,7 @@ impl Medium {
 
     /// The exchange whose data is on the air without a collision.
     pub fn data_on_air(&self) -> Option<&Exchange> {
-        match self {
-            Self::Shared(medium) => medium.data_on_air(),
-            Self::Hidden(_) => None,
-        }
+        self.on_air().find(|(part, _)| *part == Some(Part::Data)).map(|(_, exchange)| exchange)
     }
 
     /// The exchanges whose frames are on the air, with the frame where there is no collision.
@@ -85,23 +91,18 @@ impl Medium {
 
     /// When the backoff of `function` ends if the medium stays idle; `None` if it is busy.
     pub fn ready_at(&self, cell: &Cell, function: FunctionId) -> Option<Instant> {
-        match self {
-            Self::Shared(medium) => medium.ready_at(cell, function),
-            Self::Hidden(_) => None,
-        }
+        self.sense().ready_at(cell, function)
     }
 
     /// The radio of `function` leaves the link at `now`: its backoff stands still until it is back.
     pub fn sense_nothing(&self, cell: &mut Cell, now: Instant, function: FunctionId) {
-        if let Self::Shared(medium) = self {
-            medium.sense_nothing(cell, now, function);
-        }
+        self.sense().sense_nothing(cell, now, function);
     }
 
     /// The use to which time since the last booking is charged.
     pub fn present_use(&self, cell: &Cell) -> AirtimeUse {
         match self {
-            Self::Shared(medium) => medium.idle_use(),
+            Self::Shared(medium) => medium.sense.idle_use(),
             Self::Hidden(medium) => medium.present_use(cell, None),
         }
     }

@@ -262,6 +262,31 @@ fn an_unanswered_rts_keeps_others_off_no_longer_than_a_cts_would_take() {
     }
 }
 
+/// No ACK follows, so the medium is idle while the NAV is set. A packet that comes then waits for the NAV, DIFS and a
+/// backoff, as behind a frame.
+#[test]
+fn a_packet_that_comes_during_a_nav_draws_a_backoff() {
+    for hidden in [vec![], vec![(THREE, StationId(4))]] {
+        let frames = |seed, second: Option<Instant>| {
+            let mut c = BssConfig { hidden: hidden.clone(), ..config(Standard::A, 6, 4) };
+            c.stations[0].away = Some((at(0), at(100_000)));
+            let mut h = Harness::new(c, seed);
+            h.send(at(1_000), AP, ONE, 1);
+            second.into_iter().for_each(|at| h.send(at, TWO, AP, 1));
+            h.frames()
+        };
+        let nav_begins = end(&frames(1, None)[0]);
+        let waits = (1..=50).filter_map(|seed| {
+            let frames = frames(seed, Some(nav_begins + us(20)));
+            (frames[1].transmitter == TWO).then(|| frames[1].at - end(&frames[0]) - frames[0].reserves)
+        });
+        let waits: Vec<Duration> = waits.collect();
+        let backoffs = waits.iter().filter(|wait| **wait > DIFS).count();
+        assert!(waits.iter().all(|wait| *wait >= DIFS), "{waits:?} with {hidden:?} hidden");
+        assert!(backoffs > 5, "{waits:?} with {hidden:?} hidden");
+    }
+}
+
 /// Only the sender of the RTS misses the CTS. The other stations received it and defer for the time that it reserves.
 #[test]
 fn a_cts_reserves_even_if_no_data_follows() {

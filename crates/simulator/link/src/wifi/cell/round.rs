@@ -20,6 +20,7 @@ use crate::wifi::air::{Frame, Outcome, Trigger, TriggerKind, TriggerUser};
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::buffer_status::BufferStatus;
 use crate::wifi::mac::exchange::Exchange;
+use crate::wifi::mac::originator::Settled;
 use crate::wifi::ofdma::OfdmaConfig;
 use crate::wifi::phy::{Mode, MultiUser, MultiUserPpdu, trigger_len};
 
@@ -217,6 +218,25 @@ impl User {
         let Answer { exchange, lost, holds_more } = cell.answer(&exchange, room, &mut self.appended);
         (self.exchange, self.lost, self.holds_more) = (Some(exchange), lost, holds_more);
     }
+
+    /// The sender of its part handles the acknowledgment, or its absence noticed at `noticed_at`. Returns the settled MPDUs.
+    fn settle(
+        &mut self,
+        cell: &mut Cell,
+        is_acknowledged: bool,
+        noticed_at: Instant,
+        next_idle: u64,
+    ) -> Option<Settled> {
+        let exchange = self.exchange?;
+        self.settled = true;
+        if !is_acknowledged {
+            cell.fail(&exchange, noticed_at, next_idle);
+            return None;
+        }
+        let settled = cell.settle_response(&exchange, self.lost, &mut self.appended, next_idle);
+        self.appended.clear();
+        Some(settled).filter(|_| !self.lost)
+    }
 }
 
 impl Round {
@@ -289,13 +309,18 @@ impl Round {
         if self.stage == Stage::Data { self.book_data(cell, start) } else { self.book_trigger(cell) }
     }
 
-    /// PPDUs that began at the same time ended at `others_end`, before its first PPDU: its users still receive the
-    /// MPDUs that follow. Returns true if it continues; a collided trigger does not.
-    pub fn survives(&mut self, cell: &Cell, others_end: Instant, deaf: impl Fn(FunctionId) -> bool) -> bool {
-        if self.stage == Stage::Data {
-            self.hide_until(cell, others_end, deaf);
+    /// PPDUs that began at the same time ended at `clear_from`, before its first PPDU: its users still receive the MPDUs that
+    /// follow, except stations that are `deaf`. Returns true if it continues; a collided trigger does not.
+    pub fn survives(&mut self, cell: &Cell, clear_from: Instant, deaf: impl Fn(FunctionId) -> bool) -> bool {
+        if self.stage != Stage::Data {
+            return false;
         }
-        self.stage == Stage::Data
+        let (end, stations) = (self.until, &cell.stations);
+        for exchange in self.users.iter_mut().flat_map(|user| &mut user.exchange) {
+            let is_deaf = stations.numbers().of_station(stations.station_of(exchange.to)).any(&deaf);
+            *exchange = exchange.hidden_until(if is_deaf { end } else { clear_from });
+        }
+        true
     }
 
     /// No response to its PPDU arrives; the access point notices at `noticed_at`.

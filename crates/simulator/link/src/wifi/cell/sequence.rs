@@ -9,7 +9,7 @@ use crate::packet::PayloadClass;
 use crate::wifi::air::Outcome;
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::functions::FunctionId;
-use crate::wifi::mac::exchange::Exchange;
+use crate::wifi::mac::exchange::{Exchange, Part};
 use crate::wifi::mac::plan::Outgoing;
 use crate::wifi::mac::protection::{Direction, Handshake, Step};
 use crate::wifi::phy::{CTS_LEN, RTS_LEN, TriggerKind, trigger_len};
@@ -17,35 +17,17 @@ use crate::wifi::phy::{CTS_LEN, RTS_LEN, TriggerKind, trigger_len};
 /// A sequence with a frame on the air, or due.
 #[derive(Clone, Debug)]
 pub(crate) enum Sequence {
-    /// This frame of an exchange.
-    Exchange(Part, Exchange),
+    /// A frame of an exchange.
+    Exchange(Exchange),
     /// A PPDU of a multi-user access.
-    Round(Box<Round>),
-}
-
-/// Role of a frame within its exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    Protection(Step),
-    Data,
-    Response { lost: bool },
-    CfEnd,
-}
-
-/// A channel access that a function has won.
-#[derive(Clone, Debug)]
-pub(crate) enum Access {
-    /// With one receiver.
-    Single(FunctionId, Outgoing),
-    /// With several.
     Round(Box<Round>),
 }
 
 /// What follows a frame.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Follows<Frame> {
-    /// This frame at this time.
-    Frame(Frame, Instant),
+pub(crate) enum Follows {
+    /// The next frame of its sequence, at this time.
+    Frame(Instant),
     /// Nothing.
     Nothing {
         /// End of the sequence.
@@ -71,123 +53,84 @@ impl Reception {
     pub const UNDISTURBED: Self = Self { clear: true, ready: true };
 }
 
-impl Access {
-    /// The function whose access it is, and its class.
-    pub fn account(&self) -> (FunctionId, PayloadClass) {
-        match self {
-            Self::Single(function, outgoing) => (*function, outgoing.class()),
-            Self::Round(round) => round.account(),
-        }
-    }
-}
-
 impl Sequence {
     /// True if it is an access of `function`, or carries its data.
     pub fn engages(&self, function: FunctionId) -> bool {
         match self {
-            Self::Exchange(_, exchange) => exchange.from == function,
+            Self::Exchange(exchange) => exchange.from == function,
             Self::Round(round) => round.engages(function),
+        }
+    }
+
+    /// The function that holds the medium for it.
+    pub fn holder(&self) -> FunctionId {
+        match self {
+            Self::Exchange(exchange) => exchange.holder(),
+            Self::Round(round) => round.account().0,
         }
     }
 
     /// The function whose airtime it is, and its class.
     pub fn account(&self) -> (FunctionId, PayloadClass) {
         match self {
-            Self::Exchange(_, exchange) => (exchange.from, exchange.outgoing.class()),
+            Self::Exchange(exchange) => (exchange.from, exchange.outgoing.class()),
             Self::Round(round) => round.account(),
         }
     }
 
-    /// The exchange and its frame, if it is one.
-    pub fn exchange(&self) -> Option<(Part, &Exchange)> {
+    /// The exchange, if it is one.
+    pub fn exchange(&self) -> Option<&Exchange> {
         match self {
-            Self::Exchange(part, exchange) => Some((*part, exchange)),
+            Self::Exchange(exchange) => Some(exchange),
             Self::Round(_) => None,
+        }
+    }
+
+    /// Calls `each` for the functions that send its frame.
+    pub fn each_transmitter(&self, mut each: impl FnMut(FunctionId)) {
+        match self {
+            Self::Exchange(exchange) => each(exchange.transmitter()),
+            Self::Round(round) => round.transmitters().for_each(each),
         }
     }
 
     /// Calls `each` for the functions that take part in it, in the gaps between its frames too.
     pub fn each_participant(&self, each: impl FnMut(FunctionId)) {
         match self {
-            Self::Exchange(part, exchange) => {
-                part.participants(exchange).into_iter().flatten().for_each(each);
-            }
+            Self::Exchange(exchange) => exchange.participants().into_iter().flatten().for_each(each),
             Self::Round(round) => round.participants().for_each(each),
         }
     }
 }
 
-impl Part {
-    /// First frame of `exchange`.
-    pub fn first(exchange: &Exchange) -> Self {
-        exchange.handshake.first().map_or(Self::Data, Self::Protection)
-    }
-
-    pub fn transmitter(self, exchange: &Exchange) -> FunctionId {
-        match self {
-            Self::Protection(Step::Rts | Step::CtsToSelf) | Self::Data => exchange.from,
-            Self::Protection(Step::Cts) | Self::Response { .. } => exchange.to,
-            Self::CfEnd => exchange.holder(),
-        }
-    }
-
-    /// Function whose NAV it does not set.
-    pub fn receiver(self, exchange: &Exchange) -> FunctionId {
-        match self {
-            Self::Protection(Step::Rts) | Self::Data => exchange.to,
-            Self::Protection(_) | Self::Response { .. } | Self::CfEnd => exchange.from,
-        }
-    }
-
-    /// Functions that take part in the sequence while it is due or on the air: after a CTS or a grant the receiver does
-    /// too.
-    pub fn participants(self, exchange: &Exchange) -> [Option<FunctionId>; 2] {
-        let is_agreed = matches!(exchange.handshake, Handshake::Rts | Handshake::Granted);
-        match self {
-            Self::CfEnd => [Some(exchange.holder()), None],
-            Self::Protection(Step::Cts) | Self::Response { .. } => [Some(exchange.from), Some(exchange.to)],
-            Self::Data if is_agreed => [Some(exchange.from), Some(exchange.to)],
-            Self::Protection(_) | Self::Data => [Some(exchange.from), None],
-        }
-    }
-
-    /// Use of the gap before it, except before a response.
-    pub fn gap_use(self, exchange: &Exchange) -> AirtimeUse {
-        match (self, exchange.handshake) {
-            (Self::Response { .. }, _) => AirtimeUse::LinkAck,
-            (Self::Data, Handshake::Granted | Handshake::Continued) => AirtimeUse::Acquisition,
-            (Self::Data | Self::Protection(_) | Self::CfEnd, _) => AirtimeUse::Protection,
-        }
-    }
-}
-
 impl Cell {
-    /// The channel access of `id` at `at`; `None` if all its packets have expired.
-    pub fn begin_access(&mut self, at: Instant, id: FunctionId) -> Option<Access> {
+    /// The sequence with which `id` begins its channel access at `at`; `None` if all its packets have expired.
+    pub fn begin_access(&mut self, at: Instant, id: FunctionId) -> Option<Sequence> {
         if self.has_rounds(id)
             && let Some(round) = self.begin_round(at, id, None)
         {
-            return Some(Access::Round(Box::new(round)));
+            return Some(Sequence::Round(Box::new(round)));
         }
         let outgoing = self.stations[id].begin_access(at, &self.rules, &mut self.holders);
         self.stations[id].report_drained(&mut self.outbox.drained);
-        outgoing.map(|outgoing| Access::Single(id, outgoing))
+        outgoing.map(|outgoing| Sequence::Exchange(self.stations[id].exchange(&self.rules, at, outgoing)))
     }
 
-    /// The sequence with which `access` begins at `at`.
-    pub fn sequence_of(&self, access: Access, at: Instant) -> Sequence {
-        match access {
-            Access::Single(id, outgoing) => {
-                let exchange = self.stations[id].exchange(&self.rules, at, outgoing);
-                Sequence::Exchange(Part::first(&exchange), exchange)
-            }
-            Access::Round(round) => Sequence::Round(round),
+    /// An access of one function begins at `at`, with `sequence`.
+    pub fn count_access(&mut self, sequence: &Sequence, at: Instant) {
+        self.accounts.accesses += 1;
+        if let Sequence::Round(round) = sequence {
+            round.book_first(self, at);
         }
     }
 
-    /// A frame of `exchange` begins at `at`; returns when it ends.
-    pub fn begin_frame(&mut self, part: Part, exchange: &Exchange, at: Instant) -> Instant {
-        match part {
+    /// A frame of `sequence` begins at `at`; returns when it ends.
+    pub fn begin_frame(&mut self, sequence: &Sequence, at: Instant) -> Instant {
+        let exchange = match sequence {
+            Sequence::Exchange(exchange) => exchange,
+            Sequence::Round(round) => return round.ends_at(),
+        };
+        match exchange.part {
             Part::Protection(step @ (Step::Rts | Step::CtsToSelf)) => {
                 let calls = self.stations.originator(exchange).gate.padding.is_some();
                 self.stations[exchange.from].count_handshake(step, calls);
@@ -201,14 +144,14 @@ impl Cell {
     }
 
     /// Accounts a frame that ends at `until`, and the gap before it.
-    pub fn book_frame(&mut self, part: Part, exchange: &Exchange, until: Instant) {
+    pub fn book_frame(&mut self, exchange: &Exchange, until: Instant) {
         let (from, class) = (exchange.from, exchange.outgoing.class());
-        match part {
+        match exchange.part {
             Part::Protection(_) => self.charge(from, class, AirtimeUse::Protection, until),
             Part::CfEnd => self.charge(exchange.holder(), class, AirtimeUse::Protection, until),
             Part::Data => {
                 if exchange.handshake != Handshake::None {
-                    self.charge(from, class, part.gap_use(exchange), exchange.start);
+                    self.charge(from, class, exchange.gap_use(), exchange.start);
                 }
                 if let Outgoing::Data { .. } = exchange.outgoing {
                     let plan = *self.stations.originator(exchange).plan();
@@ -225,16 +168,19 @@ impl Cell {
         }
     }
 
-    /// A frame of `exchange` ended at `at`. `next_idle` is the idle period that would now begin at the holder. What follows
-    /// is a frame of `exchange`, which becomes the next one of its TXOP if it is over.
+    /// A frame of `sequence` ended at `at`. `next_idle` is the idle period that would now begin at its holder. What follows
+    /// is a frame of `sequence`, which becomes the next one of its TXOP if it is over.
     pub fn frame_ended(
         &mut self,
-        part: Part,
-        exchange: &mut Exchange,
+        sequence: &mut Sequence,
         reception: Reception,
         (at, next_idle): (Instant, u64),
-    ) -> Follows<Part> {
-        match part {
+    ) -> Follows {
+        let exchange = match sequence {
+            Sequence::Exchange(exchange) => exchange,
+            Sequence::Round(round) => return self.round_frame_ended(round, next_idle),
+        };
+        match exchange.part {
             Part::Protection(step) => self.protection_ended(exchange, step, reception, (at, next_idle)),
             Part::Data => self.data_ended(exchange, reception, next_idle),
             Part::Response { lost } => {
@@ -258,8 +204,8 @@ impl Cell {
     }
 
     /// The first frame of `exchange` collided: its sender times out. The data behind a CTS-to-self is lost too.
-    pub fn fail_collided(&mut self, part: Part, exchange: &Exchange, next_idle: u64) {
-        match part {
+    pub fn fail_collided(&mut self, exchange: &Exchange, next_idle: u64) {
+        match exchange.part {
             Part::Protection(Step::Rts) => {
                 let calls = self.stations.originator(exchange).gate.padding.is_some();
                 self.stations[exchange.from].counters.icfs += u64::from(calls);
@@ -274,12 +220,10 @@ impl Cell {
         }
     }
 
-    /// A PPDU of `round` has ended. `next_idle` is the idle period that would now begin at its holder. What follows is a
-    /// PPDU of `round`, which becomes the next one of its TXOP if it is over.
-    pub fn round_frame_ended(&mut self, round: &mut Round, next_idle: u64) -> Follows<()> {
+    fn round_frame_ended(&mut self, round: &mut Round, next_idle: u64) -> Follows {
         let ((holder, _), reserved_until) = (round.account(), round.reserved_until());
         match round.step(self, next_idle) {
-            Progress::GoesOn => Follows::Frame((), round.begins_at()),
+            Progress::GoesOn => Follows::Frame(round.begins_at()),
             Progress::Over { at, succeeded } => {
                 let next = if succeeded { self.continue_rounds(at, holder) } else { None };
                 let Some((next, start)) = next else {
@@ -289,7 +233,7 @@ impl Cell {
                 self.charge(holder, next.account().1, AirtimeUse::Acquisition, start);
                 next.book_first(self, start);
                 *round = next;
-                Follows::Frame((), start)
+                Follows::Frame(start)
             }
         }
     }
@@ -297,11 +241,11 @@ impl Cell {
     /// A handshake frame ended at `at`.
     fn protection_ended(
         &mut self,
-        exchange: &Exchange,
+        exchange: &mut Exchange,
         step: Step,
         Reception { clear, ready }: Reception,
         (at, next_idle): (Instant, u64),
-    ) -> Follows<Part> {
+    ) -> Follows {
         let understood = match step {
             Step::CtsToSelf => true,
             Step::Rts => {
@@ -319,11 +263,13 @@ impl Cell {
         self.record_handshake(exchange, step, outcome);
         match step {
             Step::Rts if understood && ready => {
-                return Follows::Frame(Part::Protection(Step::Cts), at + self.rules.phy.sifs);
+                exchange.part = Part::Protection(Step::Cts);
+                return Follows::Frame(at + self.rules.phy.sifs);
             }
             Step::Cts | Step::CtsToSelf if understood => {
                 self.handshake_done(exchange);
-                return Follows::Frame(Part::Data, exchange.start);
+                exchange.part = Part::Data;
+                return Follows::Frame(exchange.start);
             }
             Step::Rts | Step::Cts | Step::CtsToSelf => {}
         }
@@ -353,7 +299,7 @@ impl Cell {
         exchange: &mut Exchange,
         Reception { clear, ready }: Reception,
         next_idle: u64,
-    ) -> Follows<Part> {
+    ) -> Follows {
         let heard = if clear && ready {
             self.receive(exchange)
         } else {
@@ -381,7 +327,8 @@ impl Cell {
         let Answer { exchange: answered, lost, .. } =
             self.with_appended(exchange, |cell, appended| cell.answer(exchange, None, appended));
         *exchange = answered;
-        Follows::Frame(Part::Response { lost }, exchange.response_at)
+        exchange.part = Part::Response { lost };
+        Follows::Frame(exchange.response_at)
     }
 
     /// Lends `act` the bytes appended to the acknowledgment of `exchange`. Acknowledgments of other exchanges may be on the
@@ -395,7 +342,7 @@ impl Cell {
     }
 
     /// The last frame of `exchange` has ended; its response is `lost` or not.
-    fn go_on(&mut self, exchange: &mut Exchange, lost: bool) -> Follows<Part> {
+    fn go_on(&mut self, exchange: &mut Exchange, lost: bool) -> Follows {
         if self.rules.may_go_on {
             self.go_on_in_txop(exchange, lost)
         } else {
@@ -404,15 +351,7 @@ impl Cell {
     }
 }
 
-impl<Frame> Follows<Frame> {
-    /// The frame, if there is one.
-    pub fn frame(self) -> Option<(Frame, Instant)> {
-        match self {
-            Self::Frame(frame, at) => Some((frame, at)),
-            Self::Nothing { .. } => None,
-        }
-    }
-
+impl Follows {
     /// The sequence ends at `at` and releases the medium.
     pub fn end(at: Instant) -> Self {
         Self::Nothing { at, reserved_until: at, reserves_txop: false }

@@ -6,9 +6,9 @@
 use tacit_packet::units::{Duration, Instant};
 
 use super::Cell;
-use super::sequence::{Follows, Part};
+use super::sequence::Follows;
 use crate::wifi::config::ReverseDirection;
-use crate::wifi::mac::exchange::Exchange;
+use crate::wifi::mac::exchange::{Exchange, Part};
 use crate::wifi::mac::originator::Room;
 use crate::wifi::mac::protection::Handshake;
 
@@ -22,7 +22,7 @@ impl Cell {
     ///
     /// If the response is `lost`, its sender does not know, so the reverse PPDU follows. Otherwise a holder without a
     /// response does not know that it has the TXOP, and backs off.
-    pub(super) fn go_on_in_txop(&mut self, exchange: &mut Exchange, lost: bool) -> Follows<Part> {
+    pub(super) fn go_on_in_txop(&mut self, exchange: &mut Exchange, lost: bool) -> Follows {
         let is_own = exchange.handshake != Handshake::Granted;
         let holder = &mut self.stations[exchange.from];
         if is_own && exchange.handshake != Handshake::Continued {
@@ -37,7 +37,7 @@ impl Cell {
                     self.stations[exchange.from].burst_until = Instant::ZERO;
                 }
                 *exchange = reverse;
-                return Follows::Frame(Part::Data, exchange.start);
+                return Follows::Frame(exchange.start);
             }
         }
         if is_own && lost {
@@ -45,14 +45,14 @@ impl Cell {
         }
         if let Some(next) = continued_exchange(self, exchange) {
             *exchange = next;
-            return Follows::Frame(Part::Data, exchange.start);
+            return Follows::Frame(exchange.start);
         }
         self.end_txop(exchange, exchange.response_end, self.rules.phy.sifs)
     }
 
     /// The reverse PPDU did not arrive. The holder continues after the medium was idle for PIFS (error recovery of the
     /// RD protocol). `next_idle` is the idle period that would now begin.
-    pub(super) fn go_on_without_reverse(&self, exchange: &Exchange, next_idle: u64) -> Follows<Part> {
+    pub(super) fn go_on_without_reverse(&self, exchange: &mut Exchange, next_idle: u64) -> Follows {
         // The response before it did not arrive either: the holder is already in backoff.
         if self.stations[exchange.to].contention.failed_before(next_idle) {
             return Follows::unanswered(exchange, exchange.end);
@@ -61,10 +61,11 @@ impl Cell {
     }
 
     /// A CF-End `gap` after the sequence ended at `end`, if it releases more time than it takes.
-    fn end_txop(&self, exchange: &Exchange, end: Instant, gap: Duration) -> Follows<Part> {
+    fn end_txop(&self, exchange: &mut Exchange, end: Instant, gap: Duration) -> Follows {
         let at = end + gap;
         if at + self.cf_end_duration(exchange) < exchange.reserved_until() {
-            Follows::Frame(Part::CfEnd, at)
+            exchange.part = Part::CfEnd;
+            Follows::Frame(at)
         } else {
             Follows::unanswered(exchange, end)
         }

@@ -34,7 +34,7 @@ pub(crate) struct Contention {
     stream: Stream,
 }
 
-/// The idle period, which all stations of a channel share.
+/// A period in which a station perceives the medium as idle.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IdlePeriod {
     /// Sequential number of this idle period.

@@ -4,8 +4,9 @@ use tacit_packet::units::{Duration, Instant};
 
 use super::peer::Peer;
 use super::plan::Outgoing;
-use super::protection::Handshake;
+use super::protection::{Handshake, Step};
 use super::rules::{HoldLimits, Rules};
+use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::ofdma::{HackCarrier, MuAcknowledgment, OfdmaConfig};
 use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, Mode};
@@ -13,11 +14,22 @@ use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WR
 /// Response length of an exchange without a response.
 const UNANSWERED: u32 = 0;
 
+/// Role of a frame within its exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Protection(Step),
+    Data,
+    Response { lost: bool },
+    CfEnd,
+}
+
 /// A transmission and its response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange {
     pub from: FunctionId,
     pub to: FunctionId,
+    /// Its frame on the air, or due.
+    pub part: Part,
     pub outgoing: Outgoing,
     pub handshake: Handshake,
     /// When the handshake begins; equal to `start` if there is none.
@@ -109,6 +121,7 @@ impl Exchange {
         Self {
             from,
             to: peer.id,
+            part: handshake.first().map_or(Part::Data, Part::Protection),
             outgoing,
             handshake,
             begins: at,
@@ -141,6 +154,7 @@ impl Exchange {
         Self {
             from,
             to,
+            part: Part::Data,
             outgoing,
             handshake: Handshake::Shared,
             begins: start,
@@ -159,17 +173,46 @@ impl Exchange {
         }
     }
 
-    /// The part of `from` and `to` in the responses to a trigger; see [`shared`](Self::shared).
-    pub fn triggered(
-        ends: [FunctionId; 2],
-        outgoing: Outgoing,
-        unit: (u16, u16),
-        ppdu: [Instant; 2],
-        response: [Instant; 2],
-        response_len: u32,
-    ) -> Self {
-        let handshake = Handshake::Triggered;
-        Self { handshake, ..Self::shared(ends, outgoing, unit, ppdu, response, response_len) }
+    /// The same as a part of the responses to a trigger.
+    pub fn triggered(self) -> Self {
+        Self { handshake: Handshake::Triggered, ..self }
+    }
+
+    /// Function that sends its frame.
+    pub fn transmitter(&self) -> FunctionId {
+        match self.part {
+            Part::Protection(Step::Rts | Step::CtsToSelf) | Part::Data => self.from,
+            Part::Protection(Step::Cts) | Part::Response { .. } => self.to,
+            Part::CfEnd => self.holder(),
+        }
+    }
+
+    /// Function whose NAV its frame does not set.
+    pub fn receiver(&self) -> FunctionId {
+        match self.part {
+            Part::Protection(Step::Rts) | Part::Data => self.to,
+            Part::Protection(_) | Part::Response { .. } | Part::CfEnd => self.from,
+        }
+    }
+
+    /// Functions that take part in it while its frame is due or on the air: after a CTS or a grant the receiver does too.
+    pub fn participants(&self) -> [Option<FunctionId>; 2] {
+        let is_agreed = matches!(self.handshake, Handshake::Rts | Handshake::Granted);
+        match self.part {
+            Part::CfEnd => [Some(self.holder()), None],
+            Part::Protection(Step::Cts) | Part::Response { .. } => [Some(self.from), Some(self.to)],
+            Part::Data if is_agreed => [Some(self.from), Some(self.to)],
+            Part::Protection(_) | Part::Data => [Some(self.from), None],
+        }
+    }
+
+    /// Use of the gap before its frame, except before a response.
+    pub fn gap_use(&self) -> AirtimeUse {
+        match (self.part, self.handshake) {
+            (Part::Response { .. }, _) => AirtimeUse::LinkAck,
+            (Part::Data, Handshake::Granted | Handshake::Continued) => AirtimeUse::Acquisition,
+            (Part::Data | Part::Protection(_) | Part::CfEnd, _) => AirtimeUse::Protection,
+        }
     }
 
     /// Index of its unit in the PPDU, from 0; `None` if it uses the whole channel.
@@ -267,9 +310,9 @@ impl Exchange {
         if self.handshake == Handshake::Rts { self.first_end } else { self.end }
     }
 
-    /// The exchange, in which MPDUs that start before `clear_from` collide with another PPDU.
+    /// The exchange with its data on the air, of which MPDUs that start before `clear_from` collide with another PPDU.
     pub fn hidden_until(self, clear_from: Instant) -> Self {
-        Self { clear_from, ..self }
+        Self { clear_from, part: Part::Data, ..self }
     }
 
     /// Whether an MPDU that starts at `at` does not collide with another PPDU.

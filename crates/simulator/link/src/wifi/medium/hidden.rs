@@ -7,14 +7,14 @@
 use tacit_packet::units::{Duration, Instant};
 
 use super::capture::Capture;
+use super::carrier_sense::CarrierSense;
 use crate::packet::PayloadClass;
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::cell::{Access, Cell, Follows, Part, Reception, Round, Sequence, earliest, even_shares};
+use crate::wifi::cell::{Cell, Follows, Reception, Round, Sequence, earliest, even_shares};
 use crate::wifi::config::Eifs;
 use crate::wifi::functions::FunctionId;
-use crate::wifi::mac::access::IdlePeriod;
-use crate::wifi::mac::exchange::Exchange;
+use crate::wifi::mac::exchange::{Exchange, Part};
 use crate::wifi::mac::plan::Outgoing;
 use crate::wifi::mac::protection::{Handshake, Step};
 use crate::wifi::mac::rules::Rules;
@@ -52,7 +52,7 @@ struct Due {
     sequence: Sequence,
 }
 
-/// One station's view of the medium.
+/// What a station hears and does now.
 #[derive(Clone, Debug)]
 struct Ear {
     /// Number of frames on the air that it hears.
@@ -60,15 +60,11 @@ struct Ear {
     sending: bool,
     /// Whether it takes part in an exchange, including the gaps within it.
     engaged: bool,
-    /// The three combined, at the last update.
-    busy: bool,
     /// Whether it waits EIFS: the last frame that it heard was corrupted by overlap, or, where a frame must be detected
     /// for that, a detected one was, and it decoded none since.
     undecodable: bool,
     /// Until when other stations have reserved the channel (NAV).
     reserved_until: Instant,
-    idle_since: Instant,
-    idle: IdlePeriod,
 }
 
 /// Which stations hear each other, and the frames they hear now.
@@ -76,19 +72,17 @@ struct Ear {
 pub(crate) struct Hidden {
     /// `deaf[a * stations + b]`: a does not hear b. No station hears itself.
     deaf: Vec<bool>,
+    pub(super) sense: CarrierSense,
     ears: Vec<Ear>,
+    /// Set when an ear changes, until the next [`refresh`](Self::refresh).
+    changed: bool,
     frames: Vec<OnAir>,
     due: Vec<Due>,
     eifs: Eifs,
     /// Set if the access point may capture one of several overlapping frames.
     capture: Option<Capture>,
-    /// When the next event is due.
+    /// When the next frame ends or begins within its sequence.
     next: Option<Instant>,
-    /// The accesses won at the same time; kept to reuse the allocation.
-    winners: Vec<Access>,
-    /// Functions whose backoff ended at the same time as that of a more urgent function of their station; kept to reuse
-    /// the allocation.
-    yielding: Vec<FunctionId>,
 }
 
 impl Hidden {
@@ -110,28 +104,25 @@ impl Hidden {
             heard: 0,
             sending: false,
             engaged: false,
-            busy: false,
             undecodable: false,
             reserved_until: Instant::ZERO,
-            idle_since: Instant::ZERO,
-            idle: IdlePeriod::first(rules.phy),
         };
         Self {
             deaf,
+            sense: CarrierSense::new(rules.phy, Some(stations)),
             ears: vec![ear; stations],
+            changed: false,
             frames: Vec::new(),
             due: Vec::new(),
             eifs: config.eifs,
             capture: Capture::new(config),
             next: None,
-            winners: Vec::new(),
-            yielding: Vec::new(),
         }
     }
 
     /// When the next event is due.
     pub fn poll_timeout(&self, cell: &Cell) -> Option<Instant> {
-        earliest(self.next, cell.next_beacon.filter(|_| self.next.is_none()))
+        earliest(earliest(self.next, self.sense.next_access()), self.beacon_at(cell))
     }
 
     /// True while an exchange of `function` is on the air or its next frame is due.
@@ -139,9 +130,9 @@ impl Hidden {
         self.sequences().flatten().any(|sequence| sequence.engages(function))
     }
 
-    /// True while an event is due.
+    /// True while an event other than a beacon is due.
     pub fn is_due(&self) -> bool {
-        self.next.is_some()
+        self.next.is_some() || self.sense.next_access().is_some()
     }
 
     /// The sequences with a frame on the air, and those with a frame due; `None` for a beacon.
@@ -154,19 +145,19 @@ impl Hidden {
         !self.deaf[listener * self.ears.len() + speaker.index()]
     }
 
-    /// `transmitters` begin a frame: at each station that hears it and another one, the two corrupt each other.
-    fn begin(
-        &mut self,
-        sequence: Option<Sequence>,
-        transmitters: impl Iterator<Item = StationId>,
-        [at, until]: [Instant; 2],
-    ) {
+    /// A frame of `sequence`, or a beacon, begins: at each station that hears it and another one, the two corrupt each other.
+    fn begin(&mut self, cell: &Cell, sequence: Option<Sequence>, [at, until]: [Instant; 2]) {
+        self.changed = true;
         let mut perceived = vec![Perceived::default(); self.ears.len()];
-        for transmitter in transmitters {
+        let mut send = |transmitter: StationId| {
             perceived[transmitter.index()].sends = true;
             for (listener, own) in perceived.iter_mut().enumerate() {
                 own.hears |= self.hears(listener, transmitter);
             }
+        };
+        match &sequence {
+            None => send(StationId::AP),
+            Some(sequence) => sequence.each_transmitter(|function| send(cell.stations.station_of(function))),
         }
         for (ear, own) in self.ears.iter_mut().zip(&mut perceived) {
             own.hears &= !own.sends;
@@ -197,6 +188,7 @@ impl Hidden {
         reserves: Option<Duration>,
         receiver: Option<StationId>,
     ) -> Vec<Perceived> {
+        self.changed = true;
         let frame = self.frames.remove(index);
         for (listener, (ear, own)) in self.ears.iter_mut().zip(&frame.perceived).enumerate() {
             ear.sending &= !own.sends;
@@ -237,172 +229,85 @@ impl Hidden {
             self.refresh(cell, at);
         }
         self.access(cell, at);
-        self.next = self.find_next(cell);
+        let frames = self.frames.iter().map(|frame| frame.until).min();
+        self.next = earliest(frames, self.due.iter().map(|due| due.at).min());
+        self.sense.find_next_access(cell);
     }
 
     /// A function that had no traffic now has some.
     pub fn start_contending(&mut self, cell: &mut Cell, now: Instant, id: FunctionId) {
         self.book(cell, now, Some(id));
-        let ear = &self.ears[cell.stations.station_of(id).index()];
-        let busy = ear.busy || now < ear.reserved_until;
-        cell.stations[id].start_contending(&ear.idle, cell.rules.phy.slot, now, busy);
-        self.next = self.find_next(cell);
+        self.sense.start_contending(cell, now, id);
     }
 
-    /// When the next event is due.
-    fn find_next(&self, cell: &Cell) -> Option<Instant> {
-        let frames = self.frames.iter().map(|frame| frame.until).min();
-        let due = self.due.iter().map(|due| due.at).min();
-        let accesses = self.contending(cell).map(|(_, at)| at).min();
-        earliest(earliest(frames, due), earliest(accesses, self.beacon_at(cell)))
-    }
-
-    /// Functions that count down, with their transmission times.
-    fn contending(&self, cell: &Cell) -> impl Iterator<Item = (FunctionId, Instant)> {
-        cell.stations.iter().filter_map(|station| {
-            let ear = &self.ears[cell.stations.station_of(station.id).index()];
-            (station.has_traffic() && !ear.busy)
-                .then(|| (station.id, station.contention.transmits_at(&ear.idle, cell.rules.phy.slot)))
-        })
-    }
-
-    /// Functions whose countdown ended transmit; of each station, only the most urgent category.
+    /// Functions whose backoff ended transmit.
     fn access(&mut self, cell: &mut Cell, at: Instant) {
-        let mut due: Vec<FunctionId> =
-            self.contending(cell).filter(|(_, when)| *when <= at).map(|(id, _)| id).collect();
-        due.sort_unstable_by_key(|id| std::cmp::Reverse(cell.stations[*id].category));
-        let mut winners = std::mem::take(&mut self.winners);
-        let mut yielding = std::mem::take(&mut self.yielding);
-        yielding.clear();
-        for id in due {
-            let is_own = |winner: &Access| {
-                cell.stations.station_of(winner.account().0) == cell.stations.station_of(id)
-            };
-            if winners.iter().any(is_own) {
-                yielding.push(id);
-            } else {
-                winners.extend(cell.begin_access(at, id));
-            }
-        }
-        cell.accounts.charge_wait(&mut cell.stations, winners.iter().map(Access::account));
-        for winner in winners.drain(..) {
-            cell.accounts.accesses += 1;
-            if let Access::Round(round) = &winner {
-                round.book_first(cell, at);
-            }
-            let sequence = cell.sequence_of(winner, at);
-            self.engage(cell, &sequence);
+        let mut winners = self.sense.access(cell, at);
+        for sequence in winners.drain(..) {
+            cell.count_access(&sequence, at);
+            self.set_engaged(cell, &sequence, true);
             self.begin_sequence(cell, sequence, at);
         }
-        self.winners = winners;
+        self.sense.winners = winners;
         self.refresh(cell, at);
-        for id in &yielding {
-            cell.stations[*id].yield_access(cell.rules.config.short_retry_limit);
-        }
-        self.yielding = yielding;
     }
 
     /// The next frame of `sequence` begins at `at`.
     fn begin_sequence(&mut self, cell: &mut Cell, sequence: Sequence, at: Instant) {
-        let station = |function| cell.stations.station_of(function);
-        match &sequence {
-            Sequence::Exchange(part, exchange) => {
-                let transmitter = station(part.transmitter(exchange));
-                let until = cell.begin_frame(*part, exchange, at);
-                self.begin(Some(sequence), std::iter::once(transmitter), [at, until]);
-            }
-            Sequence::Round(round) => {
-                let transmitters: Vec<StationId> = round.transmitters().map(station).collect();
-                let until = round.ends_at();
-                self.begin(Some(sequence), transmitters.into_iter(), [at, until]);
-            }
-        }
+        let until = cell.begin_frame(&sequence, at);
+        self.begin(cell, Some(sequence), [at, until]);
     }
 
     fn frame_ended(&mut self, cell: &mut Cell, index: usize, at: Instant) {
-        let Some(sequence) = self.frames[index].sequence.take() else {
+        let Some(mut sequence) = self.frames[index].sequence.take() else {
             self.end(index, at, Some(Duration::ZERO), None);
             return;
         };
-        let next = match sequence {
-            Sequence::Exchange(part, mut exchange) => {
-                let follows = self.exchange_frame_ended(cell, index, (part, &mut exchange), at);
-                follows.frame().map(|(part, at)| Due { at, sequence: Sequence::Exchange(part, exchange) })
-            }
-            Sequence::Round(mut round) => {
-                let follows = self.round_frame_ended(cell, index, &mut round, at);
-                follows.frame().map(|((), at)| Due { at, sequence: Sequence::Round(round) })
+        let reception = match &mut sequence {
+            Sequence::Exchange(exchange) => self.receive(cell, index, exchange, at),
+            Sequence::Round(round) => {
+                self.receive_round(cell, index, round, at);
+                Reception::UNDISTURBED
             }
         };
-        if let Some(due) = next {
-            self.engage(cell, &due.sequence);
-            self.due.push(due);
+        self.set_engaged(cell, &sequence, false);
+        let next_idle = self.sense.next_idle(cell, sequence.holder());
+        let follows = cell.frame_ended(&mut sequence, reception, (at, next_idle));
+        self.sense.begin_contending(cell, at);
+        if let Follows::Frame(at) = follows {
+            self.set_engaged(cell, &sequence, true);
+            self.due.push(Due { at, sequence });
         }
     }
 
-    fn exchange_frame_ended(
-        &mut self,
-        cell: &mut Cell,
-        index: usize,
-        (part, exchange): (Part, &mut Exchange),
-        at: Instant,
-    ) -> Follows<Part> {
-        let reserves = match part {
+    /// The frame at `index` of `exchange` has ended.
+    fn receive(&mut self, cell: &Cell, index: usize, exchange: &Exchange, at: Instant) -> Reception {
+        let reserves = match exchange.part {
             // A station that hears the RTS also hears the data.
             Part::Protection(Step::Rts) => Some(cell.rts_reserves(exchange)),
             Part::Protection(_) | Part::Data | Part::Response { .. } => Some(exchange.reserved_until() - at),
             Part::CfEnd => None,
         };
-        let receiver = cell.stations.station_of(part.receiver(exchange));
-        self.try_capture(cell, index, part, exchange);
+        let receiver = cell.stations.station_of(exchange.receiver());
+        self.try_capture(cell, index, exchange);
         let perceived = self.end(index, at, reserves, Some(receiver));
         let clear = !perceived[receiver.index()].spoilt;
-        let ready = self.is_ready(receiver, part, exchange, at);
-        let (next_idle, participants) =
-            (self.next_idle(cell, exchange.holder()), part.participants(exchange));
-        let follows = cell.frame_ended(part, exchange, Reception { clear, ready }, (at, next_idle));
-        self.begin_contending(cell, at);
-        participants.into_iter().flatten().for_each(|end| self.set_engaged(cell, end, false));
-        follows
+        Reception { clear, ready: self.is_ready(receiver, exchange, at) }
     }
 
-    fn round_frame_ended(
-        &mut self,
-        cell: &mut Cell,
-        index: usize,
-        round: &mut Round,
-        at: Instant,
-    ) -> Follows<()> {
+    /// The PPDU at `index` of `round` has ended.
+    fn receive_round(&mut self, cell: &mut Cell, index: usize, round: &mut Round, at: Instant) {
         let reserves = round.reserves_until(cell) - at;
         let perceived = self.end(index, at, Some(reserves), None);
         let is_spoilt = |function| perceived[cell.stations.station_of(function).index()].spoilt;
         let is_hidden = round.hide_from(cell, is_spoilt);
         cell.accounts.collisions += u64::from(is_hidden);
-        round.participants().for_each(|end| self.set_engaged(cell, end, false));
-        let next_idle = self.next_idle(cell, round.account().0);
-        let follows = cell.round_frame_ended(round, next_idle);
-        self.begin_contending(cell, at);
-        follows
-    }
-
-    /// The idle period that would now begin at the station of `function`.
-    fn next_idle(&self, cell: &Cell, function: FunctionId) -> u64 {
-        self.ears[cell.stations.station_of(function).index()].idle.number + 1
-    }
-
-    /// Functions that want the medium without a packet from the host draw their backoff while it is busy.
-    fn begin_contending(&mut self, cell: &mut Cell, at: Instant) {
-        while cell.rules.has_triggers
-            && let Some(function) = cell.contending.pop()
-        {
-            self.start_contending(cell, at, function);
-        }
     }
 
     /// Whether `receiver` may respond to a frame that ended at `at`.
-    fn is_ready(&self, receiver: StationId, part: Part, exchange: &Exchange, at: Instant) -> bool {
+    fn is_ready(&self, receiver: StationId, exchange: &Exchange, at: Instant) -> bool {
         let ear = &self.ears[receiver.index()];
-        match part {
+        match exchange.part {
             // A station whose NAV is set does not respond (clause 10.3.2.9).
             Part::Protection(Step::Rts) => !ear.engaged && ear.heard == 0 && ear.reserved_until <= at,
             // After a CTS or a grant the receiver takes part in this exchange; otherwise it must take part in no other.
@@ -411,18 +316,17 @@ impl Hidden {
         }
     }
 
-    /// The participants of `sequence` take part in it from now on, in the gaps between its frames too.
-    fn engage(&mut self, cell: &Cell, sequence: &Sequence) {
-        sequence.each_participant(|function| self.set_engaged(cell, function, true));
-    }
-
-    fn set_engaged(&mut self, cell: &Cell, function: FunctionId, engaged: bool) {
-        self.ears[cell.stations.station_of(function).index()].engaged = engaged;
+    /// The participants of `sequence` take part in it from now on, in the gaps between its frames too, or no longer.
+    fn set_engaged(&mut self, cell: &Cell, sequence: &Sequence, engaged: bool) {
+        self.changed = true;
+        sequence.each_participant(|function| {
+            self.ears[cell.stations.station_of(function).index()].engaged = engaged;
+        });
     }
 
     /// Captures the frame at `index` at the access point if the access point locked onto it and it is strong enough for
     /// its mode, despite the overlapping frames.
-    fn try_capture(&mut self, cell: &Cell, index: usize, part: Part, exchange: &Exchange) {
+    fn try_capture(&mut self, cell: &Cell, index: usize, exchange: &Exchange) {
         let frame = &mut self.frames[index];
         let Some(capture) = &mut self.capture else { return };
         let Perceived { sends, spoilt, .. } = &mut frame.perceived[StationId::AP.index()];
@@ -430,53 +334,43 @@ impl Hidden {
             return;
         }
         let originator = cell.stations.originator(exchange);
-        let mode = match (part, exchange.outgoing) {
+        let mode = match (exchange.part, exchange.outgoing) {
             (Part::Data, Outgoing::Data { .. }) => originator.mode,
             (Part::Protection(_), _) => cell.handshake_mode(exchange),
             (Part::Data | Part::Response { .. } | Part::CfEnd, _) => originator.control_mode,
         };
-        let transmitter = cell.stations.station_of(part.transmitter(exchange));
+        let transmitter = cell.stations.station_of(exchange.transmitter());
         *spoilt = !capture.stands_out(transmitter, &mode, frame.interference);
     }
 
     /// Stations whose channel became busy stop counting, and those whose channel became idle start.
     fn refresh(&mut self, cell: &mut Cell, at: Instant) {
-        let phy = cell.rules.phy;
-        for (number, ear) in (0..).zip(&mut self.ears) {
+        if !std::mem::take(&mut self.changed) {
+            return;
+        }
+        for (station, ear) in (0..).map(StationId).zip(&mut self.ears) {
             let busy = ear.heard > 0 || ear.sending || ear.engaged;
-            if busy == std::mem::replace(&mut ear.busy, busy) {
+            if busy == self.sense.is_busy(station) {
                 continue;
             }
-            if !busy {
-                let since = at.max(ear.reserved_until);
-                let wait = if ear.undecodable { phy.eifs() } else { phy.aifs() };
-                ear.undecodable = false;
-                ear.idle_since = at;
-                ear.idle = IdlePeriod {
-                    number: ear.idle.number + 1,
-                    countdown_from: since + wait,
-                    exempt_countdown_from: since + phy.aifs(),
-                    resumed: false,
-                };
+            if busy {
+                self.sense.become_busy(cell, at, station);
                 continue;
             }
-            cell.stations.for_each_of(StationId(number), |station| {
-                if station.active && !station.transmitting {
-                    station.freeze(&ear.idle, at, phy);
-                }
-            });
+            let undecodable = std::mem::take(&mut ear.undecodable);
+            let wait = if undecodable { cell.rules.phy.eifs() } else { cell.rules.phy.aifs() };
+            let free_from = at.max(ear.reserved_until);
+            self.sense.become_idle(cell, station, (ear.reserved_until, free_from, free_from + wait));
         }
     }
 
     fn beacon_at(&self, cell: &Cell) -> Option<Instant> {
-        let ear = &self.ears[StationId::AP.index()];
-        let target = cell.next_beacon.filter(|_| !ear.busy)?;
-        Some(target.max(ear.idle_since.max(ear.reserved_until) + cell.rules.phy.pifs()))
+        self.sense.beacon_at(cell).filter(|_| !self.sense.is_busy(StationId::AP))
     }
 
     fn begin_beacon(&mut self, cell: &mut Cell, at: Instant) {
         let until = cell.send_beacon(at);
-        self.begin(None, std::iter::once(StationId::AP), [at, until]);
+        self.begin(cell, None, [at, until]);
     }
 
     /// Books the time since the last event; `newcomer` is counted as without traffic, because it had none until now.
@@ -492,10 +386,10 @@ impl Hidden {
             match self.sequences().next() {
                 // It accounts for itself.
                 Some(Some(Sequence::Round(_))) => return,
-                Some(Some(Sequence::Exchange(part @ Part::Response { .. }, exchange)))
+                Some(Some(Sequence::Exchange(exchange @ Exchange { part: Part::Response { .. }, .. })))
                     if !self.frames.is_empty() =>
                 {
-                    cell.book_frame(*part, exchange, until);
+                    cell.book_frame(exchange, until);
                     return;
                 }
                 _ => {}
@@ -514,27 +408,21 @@ impl Hidden {
     pub fn present_use(&self, cell: &Cell, newcomer: Option<FunctionId>) -> AirtimeUse {
         match self.frames.as_slice() {
             [] if !self.due.is_empty() => {
-                let protects = |due: &Due| match &due.sequence {
-                    Sequence::Exchange(part, exchange) => part.gap_use(exchange) == AirtimeUse::Protection,
-                    Sequence::Round(_) => false,
+                let protects = |due: &Due| {
+                    due.sequence.exchange().map(Exchange::gap_use) == Some(AirtimeUse::Protection)
                 };
                 if self.due.iter().any(protects) { AirtimeUse::Protection } else { AirtimeUse::LinkAck }
             }
-            [] => {
-                let waits =
-                    cell.stations.iter().any(|station| Some(station.id) != newcomer && station.has_traffic());
-                if waits { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
-            }
-            [frame] => match &frame.sequence {
-                None => AirtimeUse::Beacon,
-                Some(Sequence::Exchange(Part::Protection(_) | Part::CfEnd, _)) => AirtimeUse::Protection,
-                Some(Sequence::Exchange(Part::Data, exchange))
-                    if matches!(exchange.outgoing, Outgoing::Data { .. }) =>
-                {
+            [] => self.sense.idle_use_without(cell, newcomer),
+            [OnAir { sequence: None, .. }] => AirtimeUse::Beacon,
+            [OnAir { sequence: Some(Sequence::Exchange(exchange)), .. }] => match exchange.part {
+                Part::Protection(_) | Part::CfEnd => AirtimeUse::Protection,
+                Part::Data if matches!(exchange.outgoing, Outgoing::Data { .. }) => {
                     cell.stations.originator(exchange).plan().main_use()
                 }
-                Some(_) => AirtimeUse::LinkAck,
+                Part::Data | Part::Response { .. } => AirtimeUse::LinkAck,
             },
+            [_] => AirtimeUse::LinkAck,
             _ => AirtimeUse::Collision,
         }
     }

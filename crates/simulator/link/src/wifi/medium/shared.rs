@@ -5,14 +5,14 @@
 
 use tacit_packet::units::{Duration, Instant};
 
+use super::carrier_sense::CarrierSense;
 use crate::packet::PayloadClass;
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::cell::{Access, Cell, Follows, Part, Reception, Sequence, earliest, even_shares};
+use crate::wifi::cell::{Cell, Follows, Reception, Sequence, earliest, even_shares};
 use crate::wifi::config::Eifs;
 use crate::wifi::functions::FunctionId;
-use crate::wifi::mac::access::{AWAY, IdlePeriod};
-use crate::wifi::mac::exchange::Exchange;
+use crate::wifi::mac::exchange::{Exchange, Part};
 use crate::wifi::mac::protection::Handshake;
 use crate::wifi::phy::Phy;
 
@@ -50,24 +50,12 @@ impl Reservation {
 /// The state of a channel that is common to all its stations.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared {
+    pub(super) sense: CarrierSense,
     phase: Phase,
-    idle: IdlePeriod,
-    idle_since: Instant,
-    /// NAV expiry at stations that took no part in the last exchange.
-    reserved_until: Instant,
-    /// Functions that contend or count down.
-    active: Vec<FunctionId>,
-    /// Time of the next transmission, while the channel is idle.
-    next_access: Option<Instant>,
     /// The rest of a reservation that outlasts its TXOP.
     reservation: Reservation,
-    /// The accesses won at the same time; kept to reuse the allocation.
-    winners: Vec<Access>,
     /// What collides on the air; a round is the last.
     colliding: Vec<Sequence>,
-    /// Functions whose backoff ended at the same time as that of a more urgent function of their station; kept to reuse
-    /// the allocation.
-    yielding: Vec<FunctionId>,
     /// The sequence with a frame on the air, without a collision.
     on_air: Option<Sequence>,
 }
@@ -75,16 +63,10 @@ pub(crate) struct Shared {
 impl Shared {
     pub fn new(phy: &Phy) -> Self {
         Self {
+            sense: CarrierSense::new(phy, None),
             phase: Phase::Idle,
-            idle: IdlePeriod::first(phy),
-            idle_since: Instant::ZERO,
-            reserved_until: Instant::ZERO,
-            active: Vec::new(),
-            next_access: None,
             reservation: Reservation::NONE,
-            winners: Vec::new(),
             colliding: Vec::new(),
-            yielding: Vec::new(),
             on_air: None,
         }
     }
@@ -92,7 +74,7 @@ impl Shared {
     /// When the channel state changes next.
     pub fn poll_timeout(&self, cell: &Cell) -> Option<Instant> {
         match &self.phase {
-            Phase::Idle => earliest(self.next_access, self.beacon_at(cell)),
+            Phase::Idle => earliest(self.sense.next_access(), self.sense.beacon_at(cell)),
             Phase::Frame { until } | Phase::Collision { until } | Phase::Beacon { until } => Some(*until),
         }
     }
@@ -102,7 +84,7 @@ impl Shared {
         match self.phase {
             Phase::Idle => {
                 // A beacon goes first: it waits only PIFS and has no backoff.
-                if self.beacon_at(cell).is_some_and(|beacon| beacon <= at) {
+                if self.sense.beacon_at(cell).is_some_and(|beacon| beacon <= at) {
                     self.start_beacon(cell, at);
                 } else {
                     self.access(cell, at);
@@ -110,13 +92,8 @@ impl Shared {
             }
             Phase::Frame { until } => self.frame_ended(cell, until),
             Phase::Collision { until } => self.collision_ended(cell, until),
-            Phase::Beacon { until } => self.go_idle(cell, until, until),
+            Phase::Beacon { until } => self.go_idle(cell, until, (until, cell.rules.phy.aifs())),
         }
-    }
-
-    /// The use to which idle time is charged: `Acquisition` if a station waits, `Idle` if none does.
-    pub fn idle_use(&self) -> AirtimeUse {
-        if self.next_access.is_some() { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
     }
 
     /// True while the exchange on the air is one of `function`, including one in another's TXOP.
@@ -125,307 +102,145 @@ impl Shared {
             && self.on_air.as_ref().is_some_and(|sequence| sequence.engages(function))
     }
 
-    /// The exchange whose data is on the air without a collision.
-    pub fn data_on_air(&self) -> Option<&Exchange> {
-        let sequence = self.on_air.as_ref().filter(|_| matches!(self.phase, Phase::Frame { .. }))?;
-        sequence.exchange().filter(|(part, _)| *part == Part::Data).map(|(_, exchange)| exchange)
-    }
-
     /// The exchanges whose frames are on the air, with the frame where there is no collision.
     pub fn on_air(&self) -> impl Iterator<Item = (Option<Part>, &Exchange)> {
         let is_alone = matches!(self.phase, Phase::Frame { .. });
         let alone = self.on_air.as_ref().filter(|_| is_alone).and_then(Sequence::exchange);
         let colliding: &[Sequence] =
             if matches!(self.phase, Phase::Collision { .. }) { &self.colliding } else { &[] };
-        let collided = colliding.iter().filter_map(Sequence::exchange).map(|(_, exchange)| (None, exchange));
-        alone.map(|(part, exchange)| (Some(part), exchange)).into_iter().chain(collided)
+        let collided = colliding.iter().filter_map(Sequence::exchange).map(|exchange| (None, exchange));
+        alone.map(|exchange| (Some(exchange.part), exchange)).into_iter().chain(collided)
     }
 
     /// The station whose frame is on the air without a collision, beacons included.
     pub fn transmitter(&self, cell: &Cell) -> Option<StationId> {
         match (self.phase, self.on_air.as_ref().and_then(Sequence::exchange)) {
             (Phase::Beacon { .. }, _) => Some(StationId::AP),
-            (Phase::Frame { .. }, Some((part, exchange))) => {
-                Some(cell.stations.station_of(part.transmitter(exchange)))
-            }
+            (Phase::Frame { .. }, Some(exchange)) => Some(cell.stations.station_of(exchange.transmitter())),
             _ => None,
         }
     }
 
-    /// When the backoff of `function` ends if the medium stays idle; `None` if it is busy.
-    pub fn ready_at(&self, cell: &Cell, function: FunctionId) -> Option<Instant> {
-        let ends_at = || cell.stations[function].contention.transmits_at(&self.idle, cell.rules.phy.slot);
-        matches!(self.phase, Phase::Idle).then(ends_at)
-    }
-
-    /// The radio of `function` leaves the link at `now`: its backoff stands still until it is back.
-    pub fn sense_nothing(&self, cell: &mut Cell, now: Instant, function: FunctionId) {
-        let phy = cell.rules.phy;
-        let contention = &mut cell.stations[function].contention;
-        if matches!(self.phase, Phase::Idle) {
-            contention.stand_still(&self.idle, now, phy);
-        }
-        contention.sense_from(AWAY);
-    }
-
     /// True while an event other than a beacon is due.
     pub fn is_due(&self) -> bool {
-        !matches!(self.phase, Phase::Idle) || self.next_access.is_some()
-    }
-
-    /// Number of the next idle period.
-    fn next_idle(&self) -> u64 {
-        self.idle.number + 1
-    }
-
-    /// When the next beacon can be sent, while the channel is idle.
-    fn beacon_at(&self, cell: &Cell) -> Option<Instant> {
-        cell.next_beacon.map(|target| target.max(self.idle_since + cell.rules.phy.pifs()))
+        !matches!(self.phase, Phase::Idle) || self.sense.next_access().is_some()
     }
 
     // --- Contention -------------------------------------------------------------------------
 
     /// A function that had no traffic now has some.
     pub fn start_contending(&mut self, cell: &mut Cell, now: Instant, id: FunctionId) {
-        let on_air = !matches!(self.phase, Phase::Idle);
-        if !on_air {
+        if matches!(self.phase, Phase::Idle) {
             // From here on, idle time is charged to acquisition.
-            cell.accounts.book_idle(self.idle_use_without(cell, id), now);
+            cell.accounts.book_idle(self.sense.idle_use_without(cell, Some(id)), now);
         }
-        let slot = cell.rules.phy.slot;
-        let station = &mut cell.stations[id];
-        // A NAV makes the medium busy even if no frame is on it (802.11-2020 clauses 10.3.2.1 and 10.3.4.2). A station
-        // that took part in the exchange has no NAV.
-        let mut reserved = now < self.reserved_until && !station.contention.failed_before(self.idle.number);
-        if cell.rules.multi_link.is_some() && now < station.contention.senses_from() {
-            reserved = true;
-            station.contention.renew_if_over(station.active);
-        }
-        if station.start_contending(&self.idle, slot, now, on_air || reserved) {
-            self.active.push(id);
-        }
-        if on_air {
-            return;
-        }
-        let at = station.contention.transmits_at(&self.idle, slot);
-        self.next_access = earliest(self.next_access, Some(at));
+        self.sense.start_contending(cell, now, id);
     }
 
     /// A function that had traffic now has none, because another link of its station sent it.
     pub fn stop_contending(&mut self, cell: &mut Cell, now: Instant) {
         if matches!(self.phase, Phase::Idle) {
-            cell.accounts.book_idle(self.idle_use(), now);
-            self.find_next_access(cell);
+            cell.accounts.book_idle(self.sense.idle_use(), now);
+            self.sense.find_next_access(cell);
         }
-    }
-
-    /// The use to which idle time would be charged if `newcomer` had no traffic.
-    fn idle_use_without(&self, cell: &Cell, newcomer: FunctionId) -> AirtimeUse {
-        let waits = |id: &FunctionId| *id != newcomer && cell.stations[*id].has_traffic();
-        if self.active.iter().any(waits) { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
     }
 
     /// The function whose backoff ends first transmits; equal ends collide.
     fn access(&mut self, cell: &mut Cell, at: Instant) {
         cell.accounts.book_idle(AirtimeUse::Acquisition, at);
-        if cell.rules.config.categories.len() > 1 {
-            self.find_yielding(cell, at);
-        }
-        let mut winners = std::mem::take(&mut self.winners);
-        let (yielding, idle, phy) = (&self.yielding, self.idle, cell.rules.phy);
-        let retry_limit = cell.rules.config.short_retry_limit;
-        self.active.retain(|id| {
-            let station = &mut cell.stations[*id];
-            let wins = station.has_traffic() && station.contention.transmits_at(&idle, phy.slot) <= at;
-            if !wins {
-                station.freeze(&idle, at, phy);
-                return station.active;
-            }
-            if yielding.contains(id) {
-                station.yield_access(retry_limit);
-                return true;
-            }
-            winners.extend(cell.begin_access(at, *id));
-            cell.stations[*id].active
-        });
-        // Where time does not divide evenly, the remainder is not that of a round.
-        winners.sort_by_key(|winner| matches!(winner, Access::Round(_)));
-        cell.accounts.charge_wait(&mut cell.stations, winners.iter().map(Access::account));
-        match (winners.pop(), winners.len()) {
+        let mut winners = self.sense.access(cell, at);
+        match winners.len() {
             // All waiting packets were too old.
-            (None, _) => self.go_idle_again(cell, at),
-            (Some(winner), 0) => self.start(cell, winner, at),
-            (Some(last), _) => self.start_collision(cell, at, winners.drain(..).chain([last])),
+            0 => self.sense.stay_idle(cell, at),
+            1 => {
+                self.sense.become_busy(cell, at, StationId::AP);
+                cell.count_access(&winners[0], at);
+                self.on_air = winners.pop();
+                self.begin(cell, at);
+            }
+            _ => {
+                self.colliding.append(&mut winners);
+                self.start_collision(cell, at);
+            }
         }
-        self.winners = winners;
+        self.sense.winners = winners;
     }
 
-    /// Finds the functions that yield at `at` to a more urgent one of the same station.
-    fn find_yielding(&mut self, cell: &Cell, at: Instant) {
-        let stations = &cell.stations;
-        let due = |id: &&FunctionId| {
-            let station = &stations[**id];
-            station.has_traffic() && station.contention.transmits_at(&self.idle, cell.rules.phy.slot) <= at
-        };
-        let beaten = |id: &&FunctionId| {
-            self.active.iter().filter(due).any(|other| {
-                stations.station_of(*other) == stations.station_of(**id)
-                    && stations[*other].category > stations[**id].category
-            })
-        };
-        self.yielding.clear();
-        self.yielding.extend(self.active.iter().filter(due).filter(beaten));
-    }
-
-    /// The channel becomes idle at `since`; the NAV of bystanders ends at `reserved_until`.
-    fn go_idle(&mut self, cell: &mut Cell, since: Instant, reserved_until: Instant) {
-        self.go_idle_for(cell, since, reserved_until, reserved_until + cell.rules.phy.aifs());
-    }
-
-    /// The channel becomes idle at `since`; the NAV of bystanders ends at `reserved_until`, and their countdown starts
-    /// at `countdown_from`.
-    fn go_idle_for(
-        &mut self,
-        cell: &mut Cell,
-        since: Instant,
-        reserved_until: Instant,
-        countdown_from: Instant,
-    ) {
+    /// The channel becomes idle at `since`; the NAV of bystanders ends at `reserved_until`, and `wait` later their countdown
+    /// starts.
+    fn go_idle(&mut self, cell: &mut Cell, since: Instant, (mut reserved_until, wait): (Instant, Duration)) {
+        let mut countdown_from = reserved_until + wait;
         self.phase = Phase::Idle;
-        self.idle_since = since;
-        self.reserved_until = reserved_until;
-        self.idle = IdlePeriod {
-            number: self.next_idle(),
-            countdown_from,
-            exempt_countdown_from: since + cell.rules.phy.aifs(),
-            resumed: false,
-        };
-        if self.reservation.until > since {
-            self.keep_reservation(cell);
+        let reservation = self.reservation;
+        if reservation.until > since {
+            self.exempt_ends(cell);
+            reserved_until = reserved_until.max(reservation.until);
+            countdown_from = countdown_from.max(reservation.until + cell.rules.phy.aifs());
         }
-        self.find_next_access(cell);
+        self.sense.become_idle(cell, StationId::AP, (reserved_until, since, countdown_from));
+        self.sense.find_next_access(cell);
     }
 
     /// In the idle period that begins, bystanders defer until the reservation ends. The two ends of the TXOP do not:
     /// frames addressed to a station do not set its NAV.
-    fn keep_reservation(&mut self, cell: &mut Cell) {
-        let Reservation { until, ends } = self.reservation;
-        self.reserved_until = self.reserved_until.max(until);
-        self.idle.countdown_from = self.idle.countdown_from.max(until + cell.rules.phy.aifs());
-        for end in ends {
-            let station = cell.stations.station_of(end);
-            let number = self.idle.number;
+    fn exempt_ends(&self, cell: &mut Cell) {
+        for end in self.reservation.ends {
+            let (station, number) = (cell.stations.station_of(end), self.sense.next_idle(cell, end));
             cell.stations.for_each_of(station, |function| function.contention.exempt(number));
         }
     }
 
-    /// The channel stays idle although an access was due at `at`. If the slot of an access counts, bystanders have
-    /// counted it.
-    fn go_idle_again(&mut self, cell: &Cell, at: Instant) {
-        let phy = cell.rules.phy;
-        let counted = if phy.counts_busy_slot { phy.slot } else { Duration::ZERO };
-        let countdown_from = (at + counted).max(self.idle.countdown_from);
-        self.idle.countdown_from = countdown_from;
-        self.idle.resumed = true;
-        self.idle.exempt_countdown_from = countdown_from.max(self.idle.exempt_countdown_from);
-        self.find_next_access(cell);
-    }
-
-    fn find_next_access(&mut self, cell: &Cell) {
-        self.next_access = self
-            .active
-            .iter()
-            .map(|id| &cell.stations[*id])
-            .filter(|station| station.has_traffic())
-            .map(|station| station.contention.transmits_at(&self.idle, cell.rules.phy.slot))
-            .min();
-    }
-
     // --- One sequence alone -----------------------------------------------------------------
-
-    /// An access of one function begins at `at`.
-    fn start(&mut self, cell: &mut Cell, access: Access, at: Instant) {
-        cell.accounts.accesses += 1;
-        if let Access::Round(round) = &access {
-            round.book_first(cell, at);
-        }
-        self.on_air = Some(cell.sequence_of(access, at));
-        self.begin(cell, at);
-    }
 
     /// The next frame of the sequence begins at `at`.
     fn begin(&mut self, cell: &mut Cell, at: Instant) {
-        let until = match &self.on_air {
-            None => return,
-            Some(Sequence::Round(round)) => round.ends_at(),
-            Some(Sequence::Exchange(part, exchange)) => {
-                let until = cell.begin_frame(*part, exchange, at);
-                match part {
-                    // It is accounted when it has ended.
-                    Part::Response { .. } => {}
-                    Part::CfEnd => {
-                        cell.book_frame(*part, exchange, until);
-                        self.reservation = Reservation::NONE;
-                    }
-                    Part::Protection(_) | Part::Data => cell.book_frame(*part, exchange, until),
-                }
-                until
+        let Some(sequence) = &self.on_air else { return };
+        let until = cell.begin_frame(sequence, at);
+        if let Some(exchange) = sequence.exchange() {
+            // A response is accounted when it has ended.
+            if !matches!(exchange.part, Part::Response { .. }) {
+                cell.book_frame(exchange, until);
             }
-        };
+            if exchange.part == Part::CfEnd {
+                self.reservation = Reservation::NONE;
+            }
+        }
         self.phase = Phase::Frame { until };
     }
 
     /// The frame on the air ended at `at`.
     fn frame_ended(&mut self, cell: &mut Cell, at: Instant) {
-        let next_idle = self.next_idle();
-        let follows = match &mut self.on_air {
-            None => return,
-            Some(Sequence::Round(round)) => cell.round_frame_ended(round, next_idle),
-            Some(Sequence::Exchange(part, exchange)) => {
-                if let Part::Response { .. } = part {
-                    cell.book_frame(*part, exchange, at);
-                }
-                match cell.frame_ended(*part, exchange, Reception::UNDISTURBED, (at, next_idle)) {
-                    Follows::Frame(next, at) => {
-                        *part = next;
-                        Follows::Frame((), at)
-                    }
-                    Follows::Nothing { at, reserved_until, reserves_txop } => {
-                        if reserves_txop && exchange.reserved_until() > at {
-                            self.reservation = Reservation::left_by(exchange, at, cell.rules.phy);
-                        }
-                        Follows::Nothing { at, reserved_until, reserves_txop }
-                    }
-                }
-            }
-        };
-        self.begin_contending(cell);
-        match follows {
-            Follows::Frame((), at) => self.begin(cell, at),
-            Follows::Nothing { at, reserved_until, .. } => self.go_idle(cell, at, reserved_until),
+        let Some(sequence) = &mut self.on_air else { return };
+        let next_idle = self.sense.next_idle(cell, sequence.holder());
+        if let Some(exchange @ Exchange { part: Part::Response { .. }, .. }) = sequence.exchange() {
+            cell.book_frame(exchange, at);
         }
-    }
-
-    /// Functions that want the medium without a packet from the host draw their backoff while it is busy.
-    fn begin_contending(&mut self, cell: &mut Cell) {
-        while cell.rules.has_triggers
-            && let Some(function) = cell.contending.pop()
+        let follows = cell.frame_ended(sequence, Reception::UNDISTURBED, (at, next_idle));
+        if let (Follows::Nothing { at, reserves_txop: true, .. }, Some(exchange)) =
+            (follows, sequence.exchange())
+            && exchange.reserved_until() > at
         {
-            self.start_contending(cell, cell.accounts.booked_until(), function);
+            self.reservation = Reservation::left_by(exchange, at, cell.rules.phy);
+        }
+        self.sense.begin_contending(cell, at);
+        match follows {
+            Follows::Frame(at) => self.begin(cell, at),
+            Follows::Nothing { at, reserved_until, .. } => {
+                self.go_idle(cell, at, (reserved_until, cell.rules.phy.aifs()));
+            }
         }
     }
 
     // --- Several at once, and beacons -------------------------------------------------------
 
-    fn start_collision(&mut self, cell: &mut Cell, at: Instant, accesses: impl Iterator<Item = Access>) {
+    fn start_collision(&mut self, cell: &mut Cell, at: Instant) {
+        self.sense.become_busy(cell, at, StationId::AP);
         cell.accounts.accesses += 1;
         cell.accounts.collisions += 1;
-        self.colliding.clear();
-        self.colliding.extend(accesses.map(|access| cell.sequence_of(access, at)));
         let mut until = at;
         for sequence in &self.colliding {
             until = match sequence {
-                Sequence::Exchange(_, exchange) => until.max(exchange.alone_until()),
+                Sequence::Exchange(exchange) => until.max(exchange.alone_until()),
                 Sequence::Round(round) if round.ends_at() >= until => round.ends_at(),
                 // The trigger after the multi-user PPDU collides too.
                 Sequence::Round(round) => until.max(round.alone_until(cell)),
@@ -446,15 +261,15 @@ impl Shared {
     fn collision_ended(&mut self, cell: &mut Cell, until: Instant) {
         let mut colliding = std::mem::take(&mut self.colliding);
         let captured = if cell.rules.config.capture { captured(cell, &colliding) } else { None };
-        let next_idle = self.next_idle();
+        let next_idle = self.sense.next_idle(cell, StationId::AP.first_function());
         let exchanges = || colliding.iter().filter_map(Sequence::exchange);
         let lost = || {
             let is_lost = |from| captured.is_none_or(|captured| captured.from != from);
-            exchanges().filter(move |(_, exchange)| is_lost(exchange.from))
+            exchanges().filter(move |exchange| is_lost(exchange.from))
         };
-        lost().for_each(|(_, exchange)| cell.record_collision(exchange));
-        lost().for_each(|(part, exchange)| cell.fail_collided(part, exchange, next_idle));
-        let others_end = exchanges().map(|(_, exchange)| exchange.alone_until()).max();
+        lost().for_each(|exchange| cell.record_collision(exchange));
+        lost().for_each(|exchange| cell.fail_collided(exchange, next_idle));
+        let others_end = exchanges().map(Exchange::alone_until).max();
         let clear_from = others_end.filter(|_| cell.rules.config.capture).unwrap_or(until);
         let mut round = match colliding.pop() {
             Some(Sequence::Round(round)) => Some(round),
@@ -467,7 +282,7 @@ impl Shared {
         self.colliding = colliding;
         match (captured, round) {
             (Some(exchange), _) => {
-                self.on_air = Some(Sequence::Exchange(Part::Data, exchange));
+                self.on_air = Some(Sequence::Exchange(exchange));
                 self.frame_ended(cell, exchange.end);
             }
             (None, Some(round)) if survives => {
@@ -485,16 +300,14 @@ impl Shared {
                 // All began together.
                 let waits_eifs = cell.rules.config.eifs == Eifs::Overlapping;
                 let wait = if waits_eifs { phy.eifs() } else { phy.aifs() };
-                self.go_idle_for(cell, until, until, until + wait);
+                self.go_idle(cell, until, (until, wait));
             }
         }
     }
 
     fn start_beacon(&mut self, cell: &mut Cell, at: Instant) {
-        cell.accounts.book_idle(self.idle_use(), at);
-        for id in &self.active {
-            cell.stations[*id].contention.freeze(&self.idle, at, cell.rules.phy);
-        }
+        cell.accounts.book_idle(self.sense.idle_use(), at);
+        self.sense.begin_beacon(cell, at);
         let until = cell.send_beacon(at);
         cell.charge(StationId::AP.first_function(), PayloadClass::Data, AirtimeUse::Beacon, until);
         self.phase = Phase::Beacon { until };
@@ -504,7 +317,7 @@ impl Shared {
 /// The exchange among `colliding` that is on the air after all others have ended, unless its addressee was sending too.
 /// From that time on its MPDUs are free of collision. `None` beside a round.
 fn captured(cell: &Cell, colliding: &[Sequence]) -> Option<Exchange> {
-    let exchanges = || colliding.iter().filter_map(Sequence::exchange).map(|(_, exchange)| exchange);
+    let exchanges = || colliding.iter().filter_map(Sequence::exchange);
     if exchanges().count() < colliding.len() {
         return None;
     }

@@ -197,15 +197,6 @@ impl Round {
         cell.book_data(self.holder, self.class, [start, self.until], all);
     }
 
-    /// The start of the data, before `clear_from`, was hidden by other PPDUs; for `deaf` stations the whole PPDU was.
-    pub(super) fn hide_until(&mut self, cell: &Cell, clear_from: Instant, deaf: impl Fn(FunctionId) -> bool) {
-        let (end, stations) = (self.until, &cell.stations);
-        for exchange in self.users.iter_mut().flat_map(|user| &mut user.exchange) {
-            let is_deaf = stations.numbers().of_station(stations.station_of(exchange.to)).any(&deaf);
-            *exchange = exchange.hidden_until(if is_deaf { end } else { clear_from });
-        }
-    }
-
     /// The PPDU has ended: its users receive the MPDUs that arrived.
     pub(super) fn data_ended(&mut self, cell: &mut Cell, next_idle: u64) -> Progress {
         // The request may be an MPDU in each A-MPDU; a user that received any other MPDU knows that there is one.
@@ -349,7 +340,7 @@ impl Round {
                 cell.charge(exchange.to, PayloadClass::Ack, AirtimeUse::CompressedAck, until);
             }
         }
-        user.settle(cell, until, next_idle);
+        user.settle_answer(cell, until, next_idle);
         // The access continues.
         cell.stations[self.holder].transmitting = true;
         self.ask_next(cell, index + 1, until + cell.rules.phy.sifs, next_idle)
@@ -407,7 +398,7 @@ impl Round {
     /// The last response has ended: settles each part, and the access.
     fn settle_all(&mut self, cell: &mut Cell, next_idle: u64) -> Progress {
         for user in self.users.iter_mut().filter(|user| !user.settled) {
-            user.settle(cell, self.until, next_idle);
+            user.settle_answer(cell, self.until, next_idle);
         }
         if self.users.iter().any(|user| user.answers && !user.lost) {
             return self.succeed(cell);
@@ -444,19 +435,10 @@ impl User {
     }
 
     /// The access point handles its response, or its absence noticed at `noticed_at`.
-    fn settle(&mut self, cell: &mut Cell, noticed_at: Instant, next_idle: u64) {
-        let Some(exchange) = self.exchange else { return };
-        self.settled = true;
-        if !self.answers {
-            cell.fail(&exchange, noticed_at, next_idle);
-            return;
-        }
+    fn settle_answer(&mut self, cell: &mut Cell, noticed_at: Instant, next_idle: u64) {
         let appended = self.appended.len() as u32;
-        let settled = cell.settle_response(&exchange, self.lost, &mut self.appended, next_idle);
-        self.appended.clear();
-        if self.lost {
-            return;
-        }
+        let settled = self.settle(cell, self.answers, noticed_at, next_idle);
+        let (Some(exchange), Some(settled)) = (self.exchange, settled) else { return };
         let station = &mut cell.stations[exchange.from];
         station.counters.count_room(self.room, appended, self.holds_more);
         let Peer { room, uplink, .. } = &mut station.peers[self.peer];

@@ -143,7 +143,7 @@ impl User {
         self.exchange = outgoing.map(|outgoing| {
             let response_len = multi_sta_block_ack_len(std::iter::once(Some(64)));
             let (ends, unit) = ([self.client, holder], (self.unit_index, count));
-            Exchange::triggered(ends, outgoing, unit, [start, end], [end; 2], response_len)
+            Exchange::shared(ends, outgoing, unit, [start, end], [end; 2], response_len).triggered()
         });
     }
 
@@ -412,15 +412,8 @@ impl Round {
         }
         let mu_edca = self.ofdma.mu_edca.parameters(cell.stations[self.holder].category);
         for user in self.users.iter_mut().filter(|user| user.heard) {
-            let Some(exchange) = &user.exchange else { continue };
-            if user.lost {
-                cell.fail(exchange, at, next_idle);
-                user.appended.clear();
-                continue;
-            }
-            cell.settle_response(exchange, false, &mut user.appended, next_idle);
-            user.appended.clear();
-            if let Some((edca, timer)) = &mu_edca {
+            let settled = user.settle(cell, !user.lost, at, next_idle);
+            if let (Some(_), Some((edca, timer))) = (settled, &mu_edca) {
                 cell.stations[user.client].contention.restrict(cell.rules.phy, edca, at + *timer);
                 cell.stations[self.holder].peers[user.peer].uplink.restricted(at + *timer);
             }
@@ -458,9 +451,8 @@ impl Round {
 
     /// MPDUs that did not arrive are sent again.
     fn settle_unheard(&mut self, cell: &mut Cell, next_idle: u64) {
-        for exchange in self.users.iter().filter(|user| !user.heard).filter_map(|user| user.exchange.as_ref())
-        {
-            cell.fail(exchange, self.until, next_idle);
+        for user in self.users.iter_mut().filter(|user| !user.heard) {
+            user.settle(cell, false, self.until, next_idle);
         }
     }
 }
