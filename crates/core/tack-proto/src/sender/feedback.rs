@@ -341,6 +341,7 @@ impl Sender {
         if self.path.timeouts > 0 {
             self.path.quiet_until = now + self.path.rtt_min.get().unwrap_or_default().saturating_mul(2);
         }
+        self.heard = true;
         self.path.timeouts = 0;
         self.path.after_timeout = false;
     }
