@@ -51,8 +51,8 @@ const BEHIND_GAP_WINDOWS: u64 = 12;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expect {
     Key(PublicKey),
-    /// The client only learns the server's key, and leaves before it authenticates itself.
-    Learn,
+    /// The client's own key. Of another server the client only learns the key, and leaves before it authenticates itself.
+    Own,
 }
 
 /// State of the handshake.

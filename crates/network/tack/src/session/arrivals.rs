@@ -73,6 +73,7 @@ impl Session {
                 initiator.disregard();
                 return self.on_unverified(now, ConnectionError::WrongPeer { expected, found });
             }
+            Some(Expect::Own) if initiator.is_own(&found) => {}
             _ => {
                 self.peer = Some(found);
                 return self.finish(ConnectionError::LocallyClosed);
