@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use tacit_tack::happy_eyeballs::local_for;
-use tacit_tack::{Config, Connection, Endpoint, Identity, PublicKey};
+use tacit_tack::{Config, Connection, Endpoint, Identity, PublicKey, Reached};
 
 use crate::stack::{Dial, Link, Listen, Packets, Pair, Settings};
 
@@ -33,7 +33,9 @@ pub fn listen(address: SocketAddr, settings: &Settings) -> Result<Server> {
 
 pub async fn dial(server: SocketAddr, settings: &Settings) -> Result<Client> {
     let endpoint = Endpoint::client(local_for(server), Identity::generate(), config(settings))?;
-    let key = endpoint.server_key(server).await?;
+    let Reached::Key(key) = endpoint.reach(server).await? else {
+        bail!("the server has the client's own key")
+    };
     Ok(Client { endpoint, server, key })
 }
 

@@ -5,10 +5,6 @@ use tacit_packet::units::Duration;
 /// RTO before the first measurement (RFC 6298 section 2.1).
 const INITIAL_RTO: Duration = Duration::from_secs(1);
 
-/// Lowest RTO from a round trip that is not sure. Ours: the time after which TACK's endpoint repeats its first message on an
-/// unknown path.
-const GUESSED_RTO_MIN: Duration = Duration::from_millis(250);
-
 /// RTO when data transfer starts after a SYN was retransmitted and nothing was measured (RFC 6298 section 5.7).
 const RTO_AFTER_LOST_SYN: Duration = Duration::from_secs(3);
 
@@ -61,11 +57,11 @@ impl RttEstimator {
         self.base = (smoothed + self.variation.saturating_mul(4).max(self.rto_min)).min(RTO_MAX);
     }
 
-    /// Before the first measurement: an answer arrived this long after a message, and may answer an earlier copy of it. The RTO
-    /// is that of such a measurement, within bounds.
-    pub fn guess(&mut self, round_trip: Duration) {
+    /// Before the first measurement: an answer arrived this long after a message. It may answer an earlier copy of it, or the peer may
+    /// have waited. The RTO is that of such a measurement, and `most` at most.
+    pub fn guess(&mut self, round_trip: Duration, most: Duration) {
         if self.smoothed.is_none() {
-            self.base = round_trip.saturating_mul(3).clamp(GUESSED_RTO_MIN, INITIAL_RTO);
+            self.base = (round_trip + round_trip.saturating_mul(2).max(self.rto_min)).min(most);
         }
     }
 
@@ -130,12 +126,12 @@ mod tests {
     #[test]
     fn a_guess_ends_with_the_first_sample() {
         let mut rtt = RttEstimator::new(MS(40));
-        for (guess, rto) in [(MS(20), MS(250)), (MS(200), MS(600)), (MS(900), MS(1000))] {
-            rtt.guess(guess);
-            assert_eq!((rtt.rto(), rtt.smoothed()), (rto, None));
+        for (guess, rto) in [(20, 60), (5, 45), (80, 240), (900, 250)] {
+            rtt.guess(MS(guess), MS(250));
+            assert_eq!((rtt.rto(), rtt.smoothed()), (MS(rto), None));
         }
         rtt.sample(MS(100));
-        rtt.guess(MS(20));
+        rtt.guess(MS(20), MS(250));
         assert_eq!(rtt.rto(), MS(300));
     }
 

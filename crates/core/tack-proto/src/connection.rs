@@ -11,7 +11,7 @@ use tacit_ack::AckClock;
 use super::config::{Config, Reader};
 use super::incoming::Accepted;
 use super::receiver::Receiver;
-use super::sender::Sender;
+use super::sender::{LINEAR_TIMEOUTS, Sender};
 use super::silence::Silence;
 use super::violation::Violation;
 use tacit_packet::endpoint::{Endpoint, Ends, Event};
@@ -669,7 +669,8 @@ impl Connection {
     }
 
     fn hello_timeout(&self) -> Duration {
-        let wait = self.config.hello_timeout.saturating_mul(1 << self.hellos.saturating_sub(1).min(6));
+        let doubled = self.hellos.saturating_sub(1 + LINEAR_TIMEOUTS).min(6);
+        let wait = self.config.hello_timeout.saturating_mul(1 << doubled);
         wait.min(self.config.max_hello_timeout)
     }
 

@@ -63,6 +63,8 @@ struct Stream {
     /// Its limit waits to be sent, moved or not: the peer asked.
     queued: bool,
     asked: bool,
+    /// The peer said that the limit holds the stream, and has sent nothing new since.
+    held: bool,
     news: u8,
 }
 
@@ -81,6 +83,8 @@ pub(super) struct Incoming {
     opened: VecDeque<StreamId>,
     /// Streams whose limit is to be sent.
     limits: VecDeque<StreamId>,
+    /// Streams that are [held](Stream::held).
+    held: Vec<StreamId>,
     /// Bytes that streams may hold until their readers take them.
     pool: Pool,
     buffer: Buffer,
@@ -109,6 +113,7 @@ impl Incoming {
             numbers: Numbers::new(client, config.max_streams),
             opened: VecDeque::new(),
             limits: VecDeque::new(),
+            held: Vec::new(),
             pool,
             buffer: Buffer { size: buffer, max: max.max(buffer), since: Instant::ZERO, before: 0 },
             unended: 1,
@@ -208,6 +213,9 @@ impl Incoming {
             stream.end = Some(end);
         }
         stream.highest = stream.highest.max(end);
+        if grows > 0 && std::mem::take(&mut stream.held) {
+            self.held.retain(|held| *held != data.stream);
+        }
         let advanced = stream.delivered - old;
         self.highest += grows;
         self.delivered += advanced;
@@ -287,6 +295,9 @@ impl Incoming {
         if let Some(stream) = self.streams.get_mut(id).filter(|stream| stream.end.is_none()) {
             stream.asked = true;
             Self::queue(id, stream, &mut self.limits);
+            if !std::mem::replace(&mut stream.held, true) {
+                self.held.push(id);
+            }
         }
         Ok(())
     }
@@ -355,6 +366,9 @@ impl Incoming {
     pub fn forget(&mut self, id: StreamId) -> bool {
         if let Some(stream) = self.streams.get(id) {
             stream.window.give_back(&mut self.pool);
+            if stream.held {
+                self.held.retain(|held| *held != id);
+            }
         }
         let known = self.streams.remove(id);
         if known {
@@ -422,11 +436,17 @@ impl Incoming {
         }
     }
 
-    /// Sends stream 0's limit again: the peer asks because a limit holds it. It asks for other streams by name.
-    pub fn tell_first_stream(&mut self, out: &mut Vec<(StreamId, SeqNumber)>) {
+    /// The peer asks: the limits that hold it are due again. It names each stream once and stream 0 never, and an answer may be lost.
+    pub fn ask_for_held(&mut self, out: &mut Vec<(StreamId, SeqNumber)>) {
         let id = StreamId(0);
         if let Some(stream) = self.streams.get_mut(id).filter(|stream| stream.end.is_none()) {
             out.push((id, stream.advertise()));
+        }
+        for id in &self.held {
+            if let Some(stream) = self.streams.get_mut(*id) {
+                stream.asked = true;
+                Self::queue(*id, stream, &mut self.limits);
+            }
         }
     }
 
@@ -465,6 +485,7 @@ impl Stream {
             window: Window::new(pool),
             queued: false,
             asked: false,
+            held: false,
             news: 0,
         }
     }

@@ -7,6 +7,7 @@ use super::streams::{Half, StreamEvent, Table, news};
 use tacit_packet::position::Position;
 use tacit_packet::ranges::{Range, RangeSet};
 use tacit_packet::tack::packet::{Control, StreamId};
+use tacit_packet::units::Instant;
 
 /// Bytes of a stream that travel in one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,10 +42,8 @@ struct Stream {
     queued: bool,
     /// It has something new to send, which its limit holds.
     held: bool,
-    /// Its limit is asked for if it stays held.
-    watched: bool,
-    /// The peer has told its limit since that was last asked for.
-    answered: bool,
+    /// When its limit is asked for if it stays held.
+    ask_at: Option<Instant>,
     /// Given up for a reason of the application, which the peer has heard of.
     reset: Option<u32>,
     reset_acked: bool,
@@ -274,7 +273,7 @@ impl Outgoing {
         }
     }
 
-    /// A stream that its own limit holds since the last call. Stream 0, which is often alone, is reported
+    /// A stream that its own limit has come to hold since the last call. Stream 0, which is often alone, is reported
     /// by [`is_held`](Self::is_held).
     pub fn next_held(&mut self) -> Option<StreamId> {
         self.held.pop_front()
@@ -285,23 +284,9 @@ impl Outgoing {
         self.streams.get(id).is_some_and(|stream| stream.held && stream.reset.is_none())
     }
 
-    /// True when `id`, which [`next_held`](Self::next_held) gave, is held as ever; if not, that will give it again.
-    pub fn still_held(&mut self, id: StreamId) -> bool {
-        let Some(stream) = self.streams.get_mut(id) else { return false };
-        stream.watched = stream.held && stream.reset.is_none();
-        stream.watched
-    }
-
-    /// The limit of `id` is asked for: what the peer has told before is no answer.
-    pub fn forget_answer(&mut self, id: StreamId) {
-        if let Some(stream) = self.streams.get_mut(id) {
-            stream.answered = false;
-        }
-    }
-
-    /// True when the peer has told the limit of `id` since it was asked for.
-    pub fn is_answered(&self, id: StreamId) -> bool {
-        self.streams.get(id).is_none_or(|stream| stream.answered)
+    /// The limit of `id` is asked for at `at`, or not any more. Returns when it was to be before.
+    pub fn ask_at(&mut self, id: StreamId, at: Option<Instant>) -> Option<Instant> {
+        core::mem::replace(&mut self.streams.get_mut(id)?.ask_at, at)
     }
 
     /// The peer takes bytes of all streams up to `limit`.
@@ -318,7 +303,6 @@ impl Outgoing {
     pub fn raise_stream_limit(&mut self, id: StreamId, limit: tacit_packet::units::SeqNumber) {
         let Some(stream) = self.streams.get_mut(id) else { return };
         let before = stream.limit;
-        stream.answered = true;
         stream.limit = before.max(before.nearest(limit));
         let raised = stream.limit > before;
         stream.held &= !raised;
@@ -521,8 +505,7 @@ impl Stream {
 
     /// Its own limit holds it.
     fn hold(&mut self, id: StreamId, held: &mut VecDeque<StreamId>) {
-        if !self.watched && id != StreamId(0) {
-            self.watched = true;
+        if !self.held && id != StreamId(0) {
             held.push_back(id);
         }
         self.held = true;
@@ -707,9 +690,9 @@ mod tests {
         streams.write(StreamId(2), 60);
         assert_eq!(streams.next(100), Some((chunk(2, 0, 50, false), false)));
         assert_eq!((streams.next_held(), streams.next_held()), (Some(StreamId(2)), None));
-        assert!(streams.still_held(StreamId(2)) && !streams.has_new());
+        assert!(streams.is_stream_held(StreamId(2)) && !streams.has_new());
         streams.raise_stream_limit(StreamId(2), SeqNumber(55));
-        assert!(!streams.still_held(StreamId(2)));
+        assert!(!streams.is_stream_held(StreamId(2)));
         assert_eq!(streams.next(100), Some((chunk(2, 50, 5, false), false)));
         assert_eq!(streams.next_held(), Some(StreamId(2)));
     }

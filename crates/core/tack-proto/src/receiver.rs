@@ -26,6 +26,9 @@ const LEAST_BLOCKS: u8 = 4;
 /// Limits of streams that one TACK tells at most.
 const MAX_STREAM_LIMITS: usize = 16;
 
+/// Answers that are due at once at most: as many as a sender asks for (`questions` and two probes with data).
+const MAX_ANSWERS: u8 = 6;
+
 /// TACKs that are kept to be filled again.
 const SPARE: usize = 4;
 
@@ -62,8 +65,8 @@ pub(super) struct Receiver {
     last_instant: Option<Instant>,
     /// When holes that no IACK reported are due.
     holes_due: Option<Instant>,
-    /// A TACK is due independent of the clock, with all that it has room for.
-    asked: bool,
+    /// TACKs that are due independent of the clock, each with all that it has room for.
+    answers_due: u8,
     /// A TACK is due for the limits of streams.
     limits_due: bool,
     spare: Vec<Arc<Tack>>,
@@ -95,7 +98,7 @@ impl Receiver {
             instants: VecDeque::new(),
             last_instant: None,
             holes_due: None,
-            asked: false,
+            answers_due: 0,
             limits_due: false,
             spare: Vec::new(),
             duplicates: 0,
@@ -134,7 +137,8 @@ impl Receiver {
         if self.arrivals.classify(position) != Arrival::Duplicate {
             self.take(now, position, Wait::Long);
         }
-        self.asked = true;
+        // A sender asks several times because answers are lost: probes that the system hands over together get one each.
+        self.answers_due = (self.answers_due + 1).min(MAX_ANSWERS);
     }
 
     /// A packet about streams arrived. False for one that had arrived before.
@@ -193,7 +197,7 @@ impl Receiver {
         let number = self.position(number, data.short);
         let departed = if data.short { self.departed(number, data.departed) } else { data.departed };
         let arrival = self.arrivals.classify(number);
-        self.asked |= data.ask;
+        self.answers_due = self.answers_due.max(u8::from(data.ask));
         if arrival == Arrival::Duplicate {
             self.duplicates += 1;
             self.incoming.duplicate += u64::from(data.payload_len);
@@ -362,7 +366,7 @@ impl Receiver {
     /// True when nothing is to be said at `now`, which costs little to tell.
     #[inline]
     pub fn is_quiet(&self, now: Instant) -> bool {
-        !self.asked
+        self.answers_due == 0
             && !self.limits_due
             && self.instants.is_empty()
             && self.holes_due.is_none()
@@ -379,7 +383,7 @@ impl Receiver {
             return Some(Body::Instant(instant));
         }
         let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
-        (self.asked || self.limits_due || due(self.holes_due) || due(self.clock.due()))
+        (self.answers_due > 0 || self.limits_due || due(self.holes_due) || due(self.clock.due()))
             .then(|| Body::Tack(self.tack(now)))
     }
 
@@ -391,7 +395,7 @@ impl Receiver {
             .map_or_else(|| Arc::new(Tack::default()), |place| self.spare.swap_remove(place));
         // One that we made or that has no other owner; a copy otherwise.
         self.fill(now, Arc::make_mut(&mut shared));
-        self.asked = false;
+        self.answers_due = self.answers_due.saturating_sub(1);
         if self.spare.len() < SPARE {
             self.spare.push(Arc::clone(&shared));
         }
@@ -414,8 +418,8 @@ impl Receiver {
         tack.ce = self.ce;
         tack.cumulative = self.arrivals.cumulative().wire();
         tack.streams.clear();
-        if self.asked {
-            self.incoming.tell_first_stream(&mut tack.streams);
+        if self.answers_due > 0 {
+            self.incoming.ask_for_held(&mut tack.streams);
         }
         self.incoming.tell_streams(&mut tack.streams, MAX_STREAM_LIMITS);
         self.limits_due &= self.incoming.has_limits();
@@ -429,8 +433,9 @@ impl Receiver {
     /// The longest TACK. The sender asks where it has heard nothing for long: perhaps the path has come to carry none of full
     /// length, so every second TACK that it asks for is short.
     fn payload(&mut self) -> u32 {
-        let short = self.asked && self.short_next;
-        self.short_next ^= self.asked;
+        let asked = self.answers_due > 0;
+        let short = asked && self.short_next;
+        self.short_next ^= asked;
         if short { self.max_payload.min(self.min_payload) } else { self.max_payload }
     }
 
@@ -440,11 +445,11 @@ impl Receiver {
     /// asks gets all. False where holes are left that no acknowledgment has reported.
     fn fill_lists(&mut self, tack: &mut Tack) -> bool {
         let room = room_for_blocks(self.payload(), limits_len(&tack.streams)) as usize;
-        let (reported_end, from) =
-            if self.asked { (START, START) } else { (self.reported_end, self.repeat_from) };
+        let asked = self.answers_due > 0;
+        let (reported_end, from) = if asked { (START, START) } else { (self.reported_end, self.repeat_from) };
         let (least, news) = match self.lists {
             // A sender that asks has heard nothing for long.
-            Lists::Poor => (1, self.asked),
+            Lists::Poor => (1, asked),
             Lists::Rich => (usize::from(self.blocks), true),
         };
         // However many the sender asks for of each list, a quarter of the room is for news.

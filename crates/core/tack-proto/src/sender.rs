@@ -33,6 +33,10 @@ const PROBES_BEFORE_IDLE: u64 = 16;
 /// Longest wait between two probes (RFC 6298 section 2.5).
 const PTO_MAX: Duration = Duration::from_secs(60);
 
+/// Repetitions at the start of a connection that do not double the wait: as of a SYN in macOS, and in Linux since 6.5
+/// (net.ipv4.tcp_syn_linear_timeouts).
+pub(super) const LINEAR_TIMEOUTS: u32 = 4;
+
 /// Most times in a row that the peer is asked by several probes though no data arrives: a path may carry questions and no data. Ours: where half
 /// of the packets are lost, the same one is lost once in eight times.
 const ASKED_IN_VAIN_MAX: u8 = 3;
@@ -157,6 +161,8 @@ pub(super) struct Sender {
     /// How often it was asked by several probes since data was acknowledged.
     asked_in_vain: u8,
     skips: Skips,
+    /// The peer has acknowledged something.
+    heard: bool,
     /// How the receiver was asked to acknowledge.
     clock: AckClock,
     /// Packets below `base` that the receiver lists as missing; it has been asked to forget them.
@@ -198,6 +204,7 @@ impl Sender {
             asked_held: Instant::ZERO,
             asked_in_vain: 0,
             skips: Skips::new(START, seed),
+            heard: false,
             clock: config.wished_clock(),
             holes: 0,
             told_floor: START,
@@ -240,9 +247,10 @@ impl Sender {
         self.newest_acked.get_or_insert((self.latest(), now));
     }
 
-    /// A round trip took about this long: see [`RttEstimator::guess`](crate::congestion::rtt::RttEstimator::guess).
+    /// A round trip took about this long: see [`RttEstimator::guess`](crate::congestion::rtt::RttEstimator::guess). An end that repeated
+    /// its hello after a time does not wait longer now.
     pub fn guess_rtt(&mut self, round_trip: Duration) {
-        self.path.rtt.guess(round_trip);
+        self.path.rtt.guess(round_trip, self.config.hello_timeout);
     }
 
     /// Whether data that leaves now is [short](Data::short). The peer reckons its number and time from the newest that arrived,
@@ -338,10 +346,20 @@ impl Sender {
     pub fn backed_off(&self) -> Duration {
         let longest = (self.config.idle_timeout / PROBES_BEFORE_IDLE).min(PTO_MAX);
         // Where answers are lost, the first silences say nothing of a path that is gone or full.
-        let by_chance = timeouts_of_outage(self.unanswered()) - timeouts_of_outage(0);
+        let by_chance = self.timeouts_of_outage() - timeouts_of_outage(0);
         self.probe_timeout()
             .saturating_mul(1 << self.path.timeouts.saturating_sub(by_chance).min(10))
             .min(longest.max(self.probe_timeout()))
+    }
+
+    /// Timeouts in a row that are no chance. Until the first answer the round trip may be longer than its guess, and probes keep the pace
+    /// of hellos.
+    fn timeouts_of_outage(&self) -> u32 {
+        if self.heard {
+            timeouts_of_outage(self.unanswered())
+        } else {
+            timeouts_of_outage(0) + LINEAR_TIMEOUTS
+        }
     }
 
     /// When something happens though nothing arrives.
@@ -379,7 +397,7 @@ impl Sender {
             self.last_sent = now;
             self.watch_stall(now);
             // The first may be a lost tail; more are a path that went away, unless only the peer's window was waited for.
-            if self.path.timeouts == timeouts_of_outage(self.unanswered()) && self.in_flight > 0 {
+            if self.path.timeouts == self.timeouts_of_outage() && self.in_flight > 0 {
                 self.path.congestion.on_timeout(now, self.in_flight(), false);
                 self.path.after_timeout = true;
             }

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use tacit_tack::happy_eyeballs::{local_for, race, source_for};
-use tacit_tack::{Config, Connection, ConnectionError, Endpoint, Identity, PublicKey};
+use tacit_tack::{Config, Connection, ConnectionError, Endpoint, Identity, PublicKey, Reached};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -97,14 +97,6 @@ impl NodeError {
     pub(crate) fn is_local(&self) -> bool {
         matches!(self, Self::NoRoute { .. } | Self::Resolve { .. })
     }
-}
-
-/// What was found at an address.
-enum Found {
-    /// A connection to the known server.
-    Connection(Connection),
-    /// An unknown server's key, which must be checked.
-    Key(PublicKey),
 }
 
 /// Where an endpoint runs.
@@ -225,8 +217,8 @@ impl Connector {
         // A known key is required in the handshake, so an attacker that answers faster cannot impersonate the server.
         let (node, address, reached) = reach(*home, identity, config, server, store.key_of(server)?).await?;
         let key = match reached {
-            Found::Connection(connection) => return Ok((node, connection)),
-            Found::Key(key) => key,
+            Reached::Connection(connection) => return Ok((node, connection)),
+            Reached::Key(key) => key,
         };
         if key != identity.public_key() {
             store.judge(server, key, || ask(key))?;
@@ -247,21 +239,21 @@ pub async fn connect_to_any(
 ) -> Result<(Node, Connection), NodeError> {
     let (node, address, reached) = reach(Home::OwnThread, identity, config, name, None).await?;
     let connection = match reached {
-        Found::Connection(connection) => connection,
-        Found::Key(key) => connect_as(&node, identity, name, address, key).await?,
+        Reached::Connection(connection) => connection,
+        Reached::Key(key) => connect_as(&node, identity, name, address, key).await?,
     };
     Ok((node, connection))
 }
 
-/// Tries the addresses of `name`. If its key is `known`, returns a connection to it; otherwise returns the key of the
-/// first server that answers.
+/// Tries the addresses of `name`. If its key is `known` or this end's own, returns a connection to it; otherwise returns the key of
+/// the first server that answers.
 async fn reach(
     home: Home,
     identity: &Identity,
     config: &Config,
     name: &str,
     known: Option<PublicKey>,
-) -> Result<(Node, SocketAddr, Found), NodeError> {
+) -> Result<(Node, SocketAddr, Reached), NodeError> {
     let addresses = tokio::net::lookup_host(name).await;
     let addresses = addresses.map_err(|source| NodeError::Resolve { name: name.to_owned(), source })?;
     let failed = |source| NodeError::of_connection(name, identity.public_key(), source);
@@ -274,11 +266,9 @@ async fn reach(
                     ConnectionError::WrongPeer { found, .. } => Some(*found),
                     _ => None,
                 };
-                there.map(Found::Connection).or_else(|error| found(&error).map(Found::Key).ok_or(error))
+                there.map(Reached::Connection).or_else(|error| found(&error).map(Reached::Key).ok_or(error))
             }),
-            None => timeout(CONNECT_TIMEOUT, node.endpoint.server_key(address))
-                .await
-                .map(|key| key.map(Found::Key)),
+            None => timeout(CONNECT_TIMEOUT, node.endpoint.reach(address)).await,
         };
         let reached = reached.unwrap_or(Err(ConnectionError::TimedOut)).map_err(failed)?;
         Ok((node, address, reached))

@@ -206,6 +206,11 @@ impl Initiator {
         (noise, message)
     }
 
+    /// Whether `key` is this client's own.
+    pub fn is_own(&self, key: &PublicKey) -> bool {
+        self.identity.public_key() == *key
+    }
+
     /// Discards an answer that was not the server's: restores the state from before it.
     pub fn disregard(&mut self) {
         (self.noise, _) = Self::first(self.suite, self.client, &self.identity, &self.ephemeral, &self.open);

@@ -91,7 +91,7 @@ mod token;
 pub mod udp;
 
 pub use config::{Config, CongestionControl};
-pub use endpoint::{Connection, Endpoint};
+pub use endpoint::{Connection, Endpoint, Reached};
 pub use error::{Busy, ConnectionError, ReadExactError, ReadToEndError, SendDatagramError, StreamError};
 pub use identity::{Identity, IdentityError, ParsePublicKeyError, PublicKey};
 #[cfg(feature = "qlog")]

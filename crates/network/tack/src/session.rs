@@ -32,10 +32,6 @@ use crate::stats::ConnectionStats;
 /// Time limit for a client to authenticate itself after the server's answer. Ours.
 pub(crate) const HALF_OPEN: Duration = Duration::from_secs(10);
 
-/// How long the client waits before it repeats its third message if it receives nothing. Ours: about a long round-trip
-/// time.
-const FINISH_AGAIN: Duration = Duration::from_millis(100);
-
 /// How long the server has to disprove an unverified end. Ours: two repetitions of a first datagram, or a few probes.
 const UNVERIFIED_DELAY: Duration = Duration::from_millis(600);
 
@@ -55,8 +51,8 @@ const BEHIND_GAP_WINDOWS: u64 = 12;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expect {
     Key(PublicKey),
-    /// The client only learns the server's key, and leaves before it authenticates itself.
-    Learn,
+    /// The client's own key. Of another server the client only learns the key, and leaves before it authenticates itself.
+    Own,
 }
 
 /// State of the handshake.
@@ -69,12 +65,20 @@ enum Stage {
 
 struct Established {
     keys: Keys,
-    /// The client's last handshake datagram and the time it was sent, until an answer shows that it has arrived.
-    finish: Option<(Vec<u8>, Option<Instant>)>,
+    /// The client's last handshake datagram, until an answer shows that it has arrived.
+    finish: Option<Finish>,
     /// For a client: the token of a server that has forgotten this connection, and the token's first half for the
     /// address to which the client has moved.
     reset: Option<ResetToken>,
     moved: Option<[u8; MOVED_LEN]>,
+}
+
+/// A client's third message, without which the server can read nothing. It leaves before the first packet, before each probe, and
+/// before the first packet after a probe timeout. That timer always runs: the answer to the client's first probe is missing.
+struct Finish {
+    datagram: Vec<u8>,
+    /// Probe timeouts of the core when it left last.
+    timeouts: Option<u64>,
 }
 
 /// An unverified reason to end: an ICMP error, or a datagram that any host on the path may have sent. It takes effect
@@ -348,7 +352,7 @@ impl Session {
                 }
                 (Body::Open(_) | Body::Answer(_), _) => {}
                 (_, Stage::Established(_)) => {
-                    self.say_finish(now);
+                    self.say_finish(matches!(sent.packet.body, Body::Probe { .. }));
                     if self.outbox.is_empty() {
                         if self.seal(now, &sent, into) {
                             return Some((self.remote, sent.ecn));
@@ -381,13 +385,14 @@ impl Session {
         }
     }
 
-    /// A client sends its third message before anything else, until it is confirmed.
-    fn say_finish(&mut self, now: Instant) {
+    /// A client sends its third message again where that is due before a packet, which is a probe or not.
+    fn say_finish(&mut self, is_probe: bool) {
         let Stage::Established(established) = &mut self.stage else { return };
-        let Some((finish, sent)) = &mut established.finish else { return };
-        if sent.is_none_or(|sent| now.saturating_since(sent) >= FINISH_AGAIN) {
-            *sent = Some(now);
-            self.outbox.push_back((self.remote, finish.clone()));
+        let Some(finish) = &mut established.finish else { return };
+        let timeouts = self.core.timeouts();
+        if is_probe || finish.timeouts != Some(timeouts) {
+            finish.timeouts = Some(timeouts);
+            self.outbox.push_back((self.remote, finish.datagram.clone()));
         }
     }
 
@@ -604,10 +609,10 @@ fn config_for(config: &tack::Config, remote: SocketAddr) -> tack::Config {
     tack::Config { ip: if v6 { IpVersion::V6 } else { IpVersion::V4 }, ..*config }
 }
 
-/// Answers that a server sends to one initiation while it waits for the client ([`HALF_OPEN`]): after 250 ms, after 500
-/// ms, and then every second. One answer has 152 bytes, and may grow.
-const ANSWERS: usize = 12;
+/// Answers that a server sends to one initiation while it waits for the client ([`HALF_OPEN`]): at once, five at 250 ms, one after 500
+/// ms, and then every second. One answer has 152 bytes, and may grow to 240.
+const ANSWERS: usize = 15;
 const _: () = assert!(
-    3 * INITIATION_LEN > ANSWERS * 256,
+    3 * INITIATION_LEN >= ANSWERS * 240,
     "its answers are paid for by one initiation (RFC 9000 section 8)"
 );

@@ -101,7 +101,7 @@ fn watched(socket: UdpSocket, interest: Interest) -> io::Result<AsyncFd<UdpSocke
     AsyncFd::with_interest(socket, interest)
 }
 
-/// Makes the system send and receive in batches, with ECN marks.
+/// Makes the system send and receive in batches, with ECN marks and nothing else: each datagram that is received costs its messages.
 pub(crate) fn offloads<'a, S: AsFd>(socket: &'a S) -> io::Result<UdpSocketState>
 where
     UdpSockRef<'a>: From<&'a S>,
@@ -109,13 +109,31 @@ where
     let state = UdpSocketState::new(socket.into())?;
     // quinn-udp 0.6.3 requests receive timestamps, which leave no room for the ECN mark of a batch (MSG_CTRUNC).
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    setsockopt(socket, sockopt::ReceiveTimestampns, &false)?;
+    {
+        setsockopt(socket, sockopt::ReceiveTimestampns, &false)?;
+        // It also requests the local address, which nothing here reads. A socket of IPv4 alone has no option of IPv6.
+        setsockopt(socket, sockopt::Ipv4PacketInfo, &false)?;
+        let _ = setsockopt(socket, sockopt::Ipv6RecvPacketInfo, &false);
+    }
     Ok(state)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nix::sys::socket::getsockopt;
+
+    #[tokio::test]
+    async fn a_datagram_brings_no_address_of_this_host() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let socket = Socket::bind(address.parse().unwrap(), false).unwrap();
+            let socket = socket.socket.get_ref();
+            assert_eq!(getsockopt(socket, sockopt::Ipv4PacketInfo), Ok(false), "{address}");
+            if address.starts_with('[') {
+                assert_eq!(getsockopt(socket, sockopt::Ipv6RecvPacketInfo), Ok(false));
+            }
+        }
+    }
 
     #[tokio::test]
     async fn before_a_radio_the_system_holds_two_aggregates() {

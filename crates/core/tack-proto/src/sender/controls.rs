@@ -23,8 +23,6 @@ pub(crate) struct ControlsAndDatagrams {
     advertising: bool,
     /// Streams that their limits hold, by when these are asked for; with the wait until then.
     held: BTreeMap<(Instant, StreamId), Duration>,
-    /// Streams whose limits were asked for, and the peer has the question.
-    questions_heard: Vec<StreamId>,
     /// Lengths of datagrams, and the number of the first.
     datagrams: VecDeque<u32>,
     first: u64,
@@ -119,8 +117,7 @@ impl Sender {
     pub(super) fn on_control_acked(&mut self, control: Control) {
         match control {
             Control::Reset { stream, .. } => self.streams.on_reset_acked(stream),
-            Control::Held { stream } => self.controls.questions_heard.push(stream),
-            Control::Stop { .. } | Control::Streams { .. } => (),
+            Control::Held { .. } | Control::Stop { .. } | Control::Streams { .. } => (),
         }
     }
 
@@ -144,35 +141,36 @@ impl Sender {
         }
     }
 
-    /// Limits that have come to hold a stream are asked for, unless they move by themselves before the probe timeout is over.
+    /// Limits that have come to hold a stream are asked for, unless they move by themselves before the probe timeout is over. Where
+    /// many acknowledgments are lost, a round trip is enough.
     pub(super) fn watch_limits(&mut self, now: Instant) {
         while let Some(stream) = self.streams.next_held() {
-            let wait = self.probe_timeout();
-            self.controls.held.insert((now + wait, stream), wait);
+            let is_lossy = super::questions(self.unanswered()) > 0;
+            let wait = self.path.rtt.smoothed().filter(|_| is_lossy).unwrap_or_else(|| self.probe_timeout());
+            self.ask_later(now, stream, wait);
         }
     }
 
-    /// The peer answers in the acknowledgment of the question. Where only a later one came, the answer was lost, and the question is
-    /// asked again at once. Call this after the limits of an acknowledgment are known.
-    pub(super) fn ask_again_unanswered(&mut self) {
-        while let Some(stream) = self.controls.questions_heard.pop() {
-            if self.streams.is_stream_held(stream) && !self.streams.is_answered(stream) {
-                self.controls.push(Control::Held { stream });
-            }
+    fn ask_later(&mut self, now: Instant, stream: StreamId, wait: Duration) {
+        let at = now + wait;
+        // What the stream waited for when its limit held it before is over.
+        if let Some(before) = self.streams.ask_at(stream, Some(at)) {
+            self.controls.held.remove(&(before, stream));
         }
+        self.controls.held.insert((at, stream), wait);
     }
 
-    /// Asks for the limits of streams that a limit has held for that long.
+    /// Asks for the limits of streams that a limit has held for that long. Until data comes, the peer tells them in each answer.
     pub(super) fn ask_for_limits(&mut self, now: Instant) {
         while let Some(entry) = self.controls.held.first_entry()
             && entry.key().0 <= now
         {
             let ((_, stream), wait) = entry.remove_entry();
-            if self.streams.still_held(stream) {
-                self.streams.forget_answer(stream);
+            self.streams.ask_at(stream, None);
+            if self.streams.is_stream_held(stream) {
                 self.controls.push(Control::Held { stream });
-                let wait = wait.saturating_mul(2).min(LONGEST_ASKING);
-                self.controls.held.insert((now + wait, stream), wait);
+                self.ends_flight = true;
+                self.ask_later(now, stream, wait.saturating_mul(2).min(LONGEST_ASKING));
             }
         }
     }

@@ -57,7 +57,6 @@ impl Sender {
         for (stream, limit) in &tack.streams {
             self.streams.raise_stream_limit(*stream, *limit);
         }
-        self.ask_again_unanswered();
         (self.path.loss, self.path.ack_loss) = (tack.loss, ack_loss);
         self.path.base_loss = tack.base_loss;
         // Marks before the first TACK may be of another path.
@@ -342,6 +341,7 @@ impl Sender {
         if self.path.timeouts > 0 {
             self.path.quiet_until = now + self.path.rtt_min.get().unwrap_or_default().saturating_mul(2);
         }
+        self.heard = true;
         self.path.timeouts = 0;
         self.path.after_timeout = false;
     }

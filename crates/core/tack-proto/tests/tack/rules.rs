@@ -1,6 +1,8 @@
 //! Packet scripts: one for each rule of when an acknowledgment is sent and of its content.
 
-use tacit_packet::tack::packet::{Block, Body, Cause, Data, InstantAck, Stamp, Sync, Tack};
+use tacit_packet::tack::packet::{
+    Block, Body, Cause, Control, Data, InstantAck, Stamp, StreamId, Sync, Tack,
+};
 use tacit_packet::units::{Bytes, Duration, SeqNumber};
 use tacit_tack_proto::{AckClock, Config, Lists, LossReports, StartUp, Timing};
 
@@ -253,6 +255,39 @@ fn data_that_asks_is_answered_at_once() {
     let data = Data { offset: SeqNumber(u32::from(FULL)), payload_len: 10, ask: true, ..Data::default() };
     script.give_number(at_ms(41), 3, Body::Data(data));
     only_tack(&script.takes(at_ms(41)));
+}
+
+/// A sender asks several times because answers are lost, and a system hands over what came together.
+#[test]
+fn probes_that_come_together_get_an_answer_each() {
+    let mut script = receiver(paper());
+    (0..3).for_each(|_| script.give(at_ms(41), Body::Probe { padding: 0 }));
+    let answers = script.takes(at_ms(41));
+    assert!(matches!(answers[..], [Body::Tack(_), Body::Tack(_), Body::Tack(_)]), "{answers:?}");
+    (0..100).for_each(|_| script.give(at_ms(42), Body::Probe { padding: 0 }));
+    assert!(script.takes(at_ms(42)).len() <= 6);
+}
+
+/// The peer says once that a limit holds its stream. Each answer has that limit until more of the stream comes: one may be lost.
+#[test]
+fn answers_have_the_limits_that_hold_the_peer() {
+    let mut script = receiver(paper());
+    let stream = StreamId(2);
+    let data = |place: u32| {
+        Body::Data(Data { stream, offset: SeqNumber(place * 100), payload_len: 100, ..Data::default() })
+    };
+    let told = |script: &mut Script, now: u64, body: Body| {
+        script.give(at_ms(now), body);
+        only_tack(&script.takes(at_ms(now))).streams.iter().any(|(told, _)| *told == stream)
+    };
+    script.give(at_ms(60), data(0));
+    assert!(!told(&mut script, 60, Body::Probe { padding: 0 }));
+    assert!(told(&mut script, 61, Body::Control(Control::Held { stream })));
+    assert!(told(&mut script, 62, Body::Probe { padding: 0 }));
+    script.give(at_ms(63), data(0));
+    assert!(told(&mut script, 63, Body::Probe { padding: 0 }), "nothing new came");
+    script.give(at_ms(64), data(1));
+    assert!(!told(&mut script, 64, Body::Probe { padding: 0 }));
 }
 
 /// The sender's half: packets that a TACK calls missing go again, under a new number, and once.

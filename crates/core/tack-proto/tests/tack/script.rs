@@ -41,6 +41,11 @@ impl Script {
     /// A server that has answered at 0 ms a hello with huge windows, and a client's first packet, number 1, at
     /// 10 ms. The next of the peer is number 2.
     pub fn established(config: Config) -> Self {
+        Self::with_stream_window(config, 1 << 30)
+    }
+
+    /// The same, where each stream may carry `stream_window` bytes.
+    pub fn with_stream_window(config: Config, stream_window: u32) -> Self {
         let mut script = Self::listening(config);
         // The peer wishes the same as this end.
         let (beta, every, min_interval_ms) = match config.ack_clock {
@@ -53,7 +58,8 @@ impl Script {
             version: Hello::VERSION,
             own: script.peer,
             window: 1 << 30,
-            stream_window: 1 << 30,
+            stream_window,
+            streams: 8,
             max_payload: 1472,
             beta,
             every,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tacit_congestion::Algorithm;
 use tacit_packet::Endpoint;
-use tacit_packet::tack::packet::{Body, Data, Stamp, Sync, Tack};
+use tacit_packet::tack::packet::{Body, Control, Data, Stamp, Sync, Tack};
 use tacit_packet::units::{BitRate, SeqNumber};
 use tacit_tack_proto::Config;
 
@@ -84,6 +84,50 @@ fn silence_is_probed_with_data_that_asks() {
         let Body::Data(probe) = probe else { panic!("{probe:?} is no data") };
         assert!(probe.ask && probe.offset.0 == u32::from(FULL), "{probe:?}");
     }
+}
+
+/// Before the peer has acknowledged anything the wait is that of a hello: the first four timeouts do not double it.
+#[test]
+fn a_peer_that_has_not_answered_yet_is_asked_steadily() {
+    let mut script = Script::established(Config::default());
+    script.end.write(3 * u64::from(FULL));
+    script.numbered(at_ms(10));
+    let mut times = Vec::new();
+    for now in 11..1_000 {
+        script.end.handle_timeout(at_ms(now));
+        times.extend(script.numbered(at_ms(now)).first().map(|_| now));
+    }
+    let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    // The answer came 10 ms after the hello: thrice that, and 25 ms that an acknowledgment may wait.
+    assert_eq!((times[0], &gaps[..5]), (65, &[55, 55, 55, 55, 110][..]), "{times:?}");
+}
+
+/// The peer hears that its limit holds a stream, and each time again after twice the wait. Once a limit has moved, the first wait is short again.
+#[test]
+fn a_limit_that_holds_again_is_asked_for_as_soon_as_the_first_time() {
+    let window = 4 * u32::from(FULL);
+    let mut script = Script::with_stream_window(Config::default(), window);
+    let stream = script.end.open_stream().expect("the peer allows some");
+    script.end.write_stream(stream, 1 << 20);
+    let (mut sent, mut limit, mut asked) = (0, window, Vec::new());
+    for now in 10..6_000 {
+        script.end.handle_timeout(at_ms(now));
+        for (number, body) in script.numbered(at_ms(now)) {
+            match body {
+                Body::Data(data) => sent = data.offset.0 + u32::from(data.payload_len),
+                Body::Control(Control::Held { .. }) => asked.push(now),
+                _ => {}
+            }
+            // What left is acknowledged at once, and the limit once it was asked for five times.
+            limit += if asked.len() == 5 && limit == window { window } else { 0 };
+            let Body::Tack(mut tack) = tack(&script, now, 1, number + 1, sent) else { unreachable!() };
+            Arc::make_mut(&mut tack).streams = vec![(stream, SeqNumber(limit))];
+            script.give(at_ms(now), Body::Tack(tack));
+        }
+    }
+    assert_eq!(sent, 2 * window);
+    let waits: Vec<u64> = asked.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(waits[3] > 7 * waits[0] && waits[4] < 2 * waits[0], "{asked:?}");
 }
 
 /// Section 5.1, equations 6 to 8: the more is lost on both ways, the more is to be repeated; with none lost on the way

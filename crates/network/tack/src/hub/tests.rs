@@ -13,6 +13,7 @@ use crate::session::HALF_OPEN;
 mod busy;
 mod finish;
 mod late;
+mod lossy;
 mod metrics;
 mod narrow;
 mod peer;
@@ -76,14 +77,20 @@ struct Net {
     lose: fn(u64) -> bool,
     /// Times at which all datagrams are lost.
     lose_at: fn(Instant) -> bool,
-    /// Of the server's datagrams this many of a hundred are lost, by chance, and where the chance begins.
-    lose_back: (u64, u64),
+    /// Of the datagrams to the server, and of those to the client, this many of a hundred are lost, by chance, and where the chance
+    /// begins.
+    lose_percent: [u64; 2],
+    seed: u64,
     one_way: Duration,
     /// Bytes of the longest datagram that the path carries.
     longest: usize,
-    /// Serialization time per byte on the link to the server, and until when that link is busy.
-    per_byte: Duration,
-    busy_until: Instant,
+    /// Serialization time per byte on the link to the server and on that to the client, until when each link is busy, and the longest
+    /// queue before it.
+    per_byte: [Duration; 2],
+    busy_until: [Instant; 2],
+    queue: Duration,
+    /// Datagrams that arrive within this time are handled before anything is sent, as a system hands them over in batches.
+    batch: Duration,
     /// All datagrams, with source and destination.
     seen: Vec<(SocketAddr, SocketAddr, Vec<u8>)>,
     /// Bytes sent to the attacker, and by the attacker.
@@ -118,11 +125,14 @@ impl Net {
             order: 0,
             lose: |_| false,
             lose_at: |_| false,
-            lose_back: (0, 0),
+            lose_percent: [0; 2],
+            seed: 0,
             one_way: Duration::from_millis(5),
             longest: usize::MAX,
-            per_byte: Duration::from_nanos(0),
-            busy_until: Instant::ZERO,
+            per_byte: [Duration::ZERO; 2],
+            busy_until: [Instant::ZERO; 2],
+            queue: Duration::from_secs(3600),
+            batch: Duration::ZERO,
             seen: Vec::new(),
             to_attacker: 0,
             by_attacker: 0,
@@ -131,11 +141,13 @@ impl Net {
 
     fn launch(&mut self, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>) {
         self.order += 1;
-        let mut leaves = self.now;
-        if to == server_address() {
-            leaves = leaves.max(self.busy_until) + self.per_byte * bytes.len() as u64;
-            self.busy_until = leaves;
+        let link = usize::from(to != server_address());
+        let busy_until = self.busy_until[link].max(self.now);
+        if busy_until - self.now > self.queue {
+            return;
         }
+        let leaves = busy_until + self.per_byte[link] * bytes.len() as u64;
+        self.busy_until[link] = leaves;
         self.in_flight.push(Reverse((leaves + self.one_way, self.order, from, to, bytes)));
     }
 
@@ -147,8 +159,8 @@ impl Net {
 
     /// True if the next datagram of that end is lost.
     fn is_lost(&self, is_server: bool) -> bool {
-        let (percent, seed) = self.lose_back;
-        let by_chance = is_server && scattered(self.order ^ seed) % 100 < percent;
+        let percent = self.lose_percent[usize::from(is_server)];
+        let by_chance = scattered(self.order ^ self.seed) % 100 < percent;
         by_chance || (self.lose)(self.order) || (self.lose_at)(self.now)
     }
 
@@ -183,19 +195,24 @@ impl Net {
             let next = timers.into_iter().chain([arrival]).flatten().min().filter(|next| *next <= until);
             let Some(next) = next else { break };
             self.now = next.max(self.now);
-            if arrival == Some(next)
-                && let Some(Reverse((_, _, from, to, mut bytes))) = self.in_flight.pop()
-            {
+            if arrival != Some(next) {
+                self.client.handle_timeout(self.now);
+                self.server.handle_timeout(self.now);
+                continue;
+            }
+            self.now += self.batch;
+            while let Some(Reverse((_, _, from, to, mut bytes))) = self.in_flight.pop() {
                 let hub = if to == server_address() { &mut self.server } else { &mut self.client };
                 if to == server_address() || to == self.client_at {
                     hub.handle(self.now, from, Ecn::NotEct, &mut bytes);
                 }
-            } else {
-                self.client.handle_timeout(self.now);
-                self.server.handle_timeout(self.now);
+                let is_with_it = |Reverse((at, ..)): &InFlight| *at <= self.now;
+                if self.batch == Duration::ZERO || !self.in_flight.peek().is_some_and(is_with_it) {
+                    break;
+                }
             }
         }
-        self.now = until;
+        self.now = self.now.max(until);
     }
 
     fn connect(&mut self) -> u32 {
@@ -282,7 +299,7 @@ impl Bulk {
 fn no_gap_keeps_a_stream_from_its_writer() {
     let mut net = Net::new();
     net.one_way = Duration::from_millis(40);
-    net.per_byte = Duration::from_nanos(33);
+    net.per_byte[0] = Duration::from_nanos(33);
     let mut bulk = Bulk::begin(&mut net);
     net.lose = |order| scattered(order).is_multiple_of(100);
     // The duration of 25 packets.

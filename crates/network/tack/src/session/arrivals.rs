@@ -9,7 +9,7 @@ use tacit_packet::tack::{self, Body};
 use tacit_packet::units::Instant;
 use tacit_tack_proto::Received;
 
-use super::{Established, Expect, Session, Stage};
+use super::{Established, Expect, Finish, Session, Stage};
 use crate::datagram::{datagram, kind};
 use crate::error::{Busy, ConnectionError};
 use crate::handshake::{Initiation, OTHER_VERSION};
@@ -44,12 +44,9 @@ impl Session {
                 }
             }
             (kind::RESPONSE, Stage::Initiating(_)) => self.on_response(now, body),
-            (kind::RESPONSE, Stage::Established(established)) => {
-                // The response was repeated, so our third message was lost.
-                if let Some((_, sent)) = &mut established.finish {
-                    *sent = None;
-                }
-                self.say_finish(now);
+            // The response was repeated, so our third message was lost. It leaves again before a probe.
+            (kind::RESPONSE, Stage::Established(established)) if established.finish.is_some() => {
+                self.core.ping()
             }
             (kind::FINISH, Stage::Responding { .. }) => self.on_finish(body),
             (kind::BUSY, Stage::Initiating(_)) => {
@@ -76,6 +73,7 @@ impl Session {
                 initiator.disregard();
                 return self.on_unverified(now, ConnectionError::WrongPeer { expected, found });
             }
+            Some(Expect::Own) if initiator.is_own(&found) => {}
             _ => {
                 self.peer = Some(found);
                 return self.finish(ConnectionError::LocallyClosed);
@@ -90,7 +88,7 @@ impl Session {
         let Some((message, keys)) = initiator.finish() else { return };
         let Body::Answer(hello) = &answer.body else { return };
         let finish = datagram(kind::FINISH, hello.own, &message);
-        let finish = Some((finish, None));
+        let finish = Some(Finish { datagram: finish, timeouts: None });
         self.stage =
             Stage::Established(Box::new(Established { keys, finish, reset: Some(reset), moved: None }));
         self.observer.begin(now, self.remote, hello.own);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tacit_tack::{
-    Config, CongestionControl, Connection, ConnectionError, Endpoint, Identity, ReadExactError,
+    Config, CongestionControl, Connection, ConnectionError, Endpoint, Identity, Reached, ReadExactError,
     ReadToEndError, SendDatagramError, StreamError,
 };
 use tokio::time::timeout;
@@ -69,6 +69,23 @@ async fn bytes_cross_both_ways_and_streams_end() {
     .unwrap();
 }
 
+/// Another machine of the same user: its user compares no keys, and no second handshake follows.
+#[tokio::test]
+async fn a_server_with_the_clients_own_key_is_connected_at_once() {
+    timeout(SOON, async {
+        let identity = Identity::generate();
+        let key = identity.public_key();
+        let server = Endpoint::server(loopback(), identity.clone(), Config::default(), |_| true).unwrap();
+        let client = Endpoint::client(any(), identity, Config::default()).unwrap();
+        let (there, here) = tokio::join!(server.accept(), client.reach(server.local_addr()));
+        let Ok(Reached::Connection(here)) = here else { panic!("no connection") };
+        assert_eq!((there.unwrap().peer(), here.peer()), (key, key));
+        assert_eq!(server.metrics().counters.handshakes_begun, 1);
+    })
+    .await
+    .unwrap();
+}
+
 #[tokio::test]
 async fn a_client_that_is_not_known_hears_that_it_may_not() {
     timeout(SOON, async {
@@ -76,7 +93,8 @@ async fn a_client_that_is_not_known_hears_that_it_may_not() {
         let key = server_identity.public_key();
         let server = Endpoint::server(loopback(), server_identity, Config::default(), |_| false).unwrap();
         let client = Endpoint::client(any(), Identity::generate(), Config::default()).unwrap();
-        assert_eq!(client.server_key(server.local_addr()).await.unwrap(), key);
+        let found = client.reach(server.local_addr()).await.unwrap();
+        assert!(matches!(found, Reached::Key(found) if found == key));
         match client.connect(server.local_addr(), key).await {
             Err(ConnectionError::ApplicationClosed { .. }) => {}
             Ok(connection) => {

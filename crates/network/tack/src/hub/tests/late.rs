@@ -21,7 +21,7 @@ struct Busy {
 impl Busy {
     fn new(waits_us: u64) -> Self {
         let mut net = Net::new();
-        (net.one_way, net.per_byte) = (Duration::from_millis(1), Duration::from_nanos(37));
+        (net.one_way, net.per_byte[0]) = (Duration::from_millis(1), Duration::from_nanos(37));
         let client = net.connect();
         net.run(Duration::from_secs(1));
         let stream = net.client.session(client).unwrap().open().unwrap().expect("it may be opened");

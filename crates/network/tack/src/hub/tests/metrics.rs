@@ -6,7 +6,7 @@ use super::*;
 #[test]
 fn a_transfer_has_a_rate_and_a_round_trip_each_second() {
     let mut net = Net::new();
-    net.per_byte = Duration::from_micros(10);
+    net.per_byte[0] = Duration::from_micros(10);
     net.begin(256_000);
     net.run(Duration::from_secs(4));
     let metrics = net.client.metrics();

@@ -105,7 +105,7 @@ fn a_path_that_becomes_narrow_stands_still_for_two_probe_timeouts() {
     for longest in NARROW {
         let mut net = Net::new();
         net.one_way = Duration::from_millis(10);
-        net.per_byte = Duration::from_nanos(400);
+        net.per_byte[0] = Duration::from_nanos(400);
         let mut bulk = Bulk::begin(&mut net);
         let (mut still, mut stillest, mut rates) = (0, 0, Vec::new());
         for step in 0..400 {
@@ -130,7 +130,7 @@ fn a_path_that_becomes_narrow_stands_still_for_two_probe_timeouts() {
 fn a_path_that_becomes_narrow_amid_losses_carries_the_rest() {
     for longest in NARROW {
         let mut net = Net::new();
-        net.per_byte = Duration::from_micros(2);
+        net.per_byte[0] = Duration::from_micros(2);
         net.one_way = Duration::from_millis(50);
         net.begin(LEN);
         net.lose = |order| scattered(order).is_multiple_of(4);
@@ -149,7 +149,7 @@ fn a_client_moves_on_a_narrow_path() {
         let mut net = Net::new();
         net.longest = longest;
         let (client, _) = net.begin(LEN);
-        net.per_byte = Duration::from_micros(2);
+        net.per_byte[0] = Duration::from_micros(2);
         net.run(Duration::from_millis(100));
         net.client_at = address(1, 1001);
         net.run(Duration::from_secs(20));
@@ -164,7 +164,7 @@ fn a_client_moves_on_a_narrow_path() {
 fn a_path_that_carries_no_data_at_all_ends_the_connection_and_says_why() {
     for is_push in [true, false] {
         let mut net = Net::new();
-        net.per_byte = Duration::from_micros(2);
+        net.per_byte[0] = Duration::from_micros(2);
         let client = net.connect();
         net.run(Duration::from_secs(1));
         let server = net.server.accept().expect("a client connected");

@@ -64,7 +64,7 @@ fn full_share(net: &Net) -> usize {
 /// A client that has sent for two seconds, and whose packets are as long as the path takes.
 fn settled() -> (Net, Bulk) {
     let mut net = Net::new();
-    net.per_byte = Duration::from_nanos(400);
+    net.per_byte[0] = Duration::from_nanos(400);
     let mut bulk = Bulk::begin(&mut net);
     for _ in 0..200 {
         bulk.step(&mut net);

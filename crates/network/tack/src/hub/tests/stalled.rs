@@ -27,7 +27,7 @@ struct Carried {
 impl Carried {
     fn new() -> Self {
         let mut net = Net::new();
-        (net.one_way, net.per_byte) = (Duration::from_millis(20), Duration::from_nanos(80));
+        (net.one_way, net.per_byte[0]) = (Duration::from_millis(20), Duration::from_nanos(80));
         let client = net.connect();
         net.run(Duration::from_secs(1));
         let server = net.server.accept().expect("a client connected");
@@ -162,7 +162,7 @@ fn a_reader_that_goes_on_after_a_while_gets_all_of_it() {
 /// Milliseconds that 20 MB take which are read at once, where this many of a hundred acknowledgments are lost.
 fn with_lost_acknowledgments(percent: u64, seed: u64) -> u64 {
     let mut carried = Carried::new();
-    carried.net.lose_back = (percent, seed << 32);
+    (carried.net.lose_percent[1], carried.net.seed) = (percent, seed << 32);
     let stream = carried.open(Reads::All);
     let mut millis = 0;
     while carried.taken(stream) < 20_000_000 {
