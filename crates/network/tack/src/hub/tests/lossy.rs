@@ -74,7 +74,7 @@ fn copy(lost: [u64; 2], seed: u64) -> u64 {
         server.stream = server.stream.or_else(|| session.next_opened().unwrap());
         server.read(session);
         server.write(session, 1, &chunk);
-        if server.read == MESSAGES.into_iter().step_by(2).sum() {
+        if server.read == MESSAGES.into_iter().step_by(2).sum::<usize>() {
             return millis;
         }
     }
