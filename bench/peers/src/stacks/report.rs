@@ -99,7 +99,7 @@ fn spread(rounds: &[Round], value: impl Fn(&Bulk) -> Option<f64>) -> Option<Spre
     Spread::of(rounds.iter().filter_map(|round| value(measured(&round.bulk)?)))
 }
 
-/// What has no number, and why: the first reason, and how many more rounds have none.
+/// What has no number, in how many rounds, and the first reason.
 fn lost(row: &Row) -> Vec<String> {
     let mut all: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
     let mut add = |what, why| {
@@ -113,12 +113,11 @@ fn lost(row: &Row) -> Vec<String> {
             add(wanted.name(), skipped(times));
         }
     }
-    let told = |(what, why): (&str, Vec<&String>)| match why.as_slice() {
-        [] => None,
-        [why] => Some(format!("{}, {what}: {why}", row.name)),
-        [why, more @ ..] => Some(format!("{}, {what}: {why}; {} more rounds", row.name, more.len())),
+    let line = |(what, why): (&str, Vec<&String>)| {
+        let rounds = if why.len() > 1 { format!(", {} rounds", why.len()) } else { String::new() };
+        why.first().map(|why| format!("{}, {what}{rounds}: {why}", row.name))
     };
-    all.into_iter().filter_map(told).collect()
+    all.into_iter().filter_map(line).collect()
 }
 
 const fn skipped<T>(measurement: &Measurement<T>) -> Option<&String> {
