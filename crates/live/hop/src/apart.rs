@@ -19,7 +19,7 @@ use crate::report::Report;
 use crate::shell::{self, Options};
 
 /// Message from the copy: its report, or an error.
-type Told = Result<Report, String>;
+type RunResult = Result<Report, String>;
 
 /// Runs the command through the hop until it ends, without changing this process.
 ///
@@ -50,7 +50,7 @@ pub fn run(options: Options) -> Result<Report, LiveError> {
     let mut told = Vec::new();
     ours.read_to_end(&mut told).map_err(LiveError::io("a live run"))?;
     drop(copy);
-    match serde_json::from_slice::<Told>(&told) {
+    match serde_json::from_slice::<RunResult>(&told) {
         Ok(Ok(report)) => Ok(report),
         Ok(Err(said)) => Err(failed(said)),
         Err(_) => Err(failed("ended without a report".to_owned())),
@@ -63,7 +63,7 @@ fn in_the_copy(options: Options, mut parent_reads: UnixStream, parent: Pid) -> i
     if prctl::set_pdeathsig(Signal::SIGKILL).is_err() || getppid() != parent {
         return 1;
     }
-    let told: Told = shell::run(options).map_err(|error| error.to_string());
+    let told: RunResult = shell::run(options).map_err(|error| error.to_string());
     let told = serde_json::to_vec(&told).unwrap_or_default();
     i32::from(parent_reads.write_all(&told).is_err())
 }
