@@ -122,7 +122,7 @@ impl<P> AckHold<P> {
     }
 
     /// The uplink is in this state, as another core has observed it.
-    pub fn tell(&mut self, uplink: Uplink) {
+    pub fn set_uplink(&mut self, uplink: Uplink) {
         self.uplink = uplink;
         self.next = self.earliest();
     }
