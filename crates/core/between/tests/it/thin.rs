@@ -254,7 +254,10 @@ fn an_ack_that_fills_a_hole_passes_at_once() {
 #[test]
 fn an_ack_that_must_pass_replaces_the_held_one() {
     let mut host = Host::busy();
-    host.receive(1, Segment { seq: SeqNumber(LATER), payload_len: 49, flags: Flags::FIN, ..Segment::default() });
+    host.receive(
+        1,
+        Segment { seq: SeqNumber(LATER), payload_len: 49, flags: Flags::FIN, ..Segment::default() },
+    );
     for number in [20, 40, 50, 60] {
         host.send(1, ack(LATER + number));
     }

@@ -249,7 +249,13 @@ impl Server {
         }
         log(client, direction, &result);
         if !self.quiet {
-            self.print_result(client, direction, &asked.map(|(_, path)| path).unwrap_or_default(), is_list, result);
+            self.print_result(
+                client,
+                direction,
+                &asked.map(|(_, path)| path).unwrap_or_default(),
+                is_list,
+                result,
+            );
         }
     }
 
