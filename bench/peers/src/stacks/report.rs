@@ -1,11 +1,12 @@
 //! Tables of rows, claims on them, and the page.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::measure::{Bulk, Round, measured, times_ms};
 use super::roster::{LEFT_OUT, PLACES, Place, Wanted};
 use super::{Row, Stored};
 use crate::page::Measurement;
+use crate::page::machine::Run;
 use crate::page::spread::{Spread, ratios};
 use crate::page::table::{Table, dash, filled, middle, whole};
 
@@ -42,7 +43,8 @@ const HOW: &str = "Each row is a client and a server of one stack at the ends of
     their link-layer ACKs. Times are in ms, from the attempt to connect to the last byte, the median and the 95th percentile \
     (nearest rank). A page is ten objects of 20 kB: the first, then nine at once; over TCP on one connection. Processor time is that of both ends. \
     A run that was late is no number: it is made once more, and then has a dash. The last form measures programs of your own: every \
-    transfer is a process, and times have its start in them.";
+    transfer is a process, and times have its start in them. Each place lists when its rows were measured (UTC), by which version of tacit, and \
+    how busy the machine was: load averages before and after, and the share of the processors that other programs had, whose names are in the JSON.";
 
 fn meaning(place: &Place) -> String {
     let Place { meaning, scenario, assignments, background, bulk_bytes, times, .. } = place;
@@ -54,11 +56,18 @@ fn meaning(place: &Place) -> String {
     )
 }
 
-/// When the rows were measured.
+/// When the rows were measured. What else ran is in the results.
 fn runs(rows: &[Row]) -> String {
-    let all: BTreeSet<String> =
-        rows.iter().map(|row| format!("{} Rounds: {}.", row.run, row.rounds.len())).collect();
-    all.iter().map(|run| filled(run) + "\n").collect()
+    let run = |row: &Row| {
+        let Run { began, version, took_s, niceness, load: [before, after], others, .. } = &row.run;
+        let others = others.map_or_else(String::new, |others| format!(", others {:.0} %", others * 100.0));
+        let rounds = row.rounds.len();
+        format!(
+            "* {began}, {version}: rounds {rounds}, {took_s} s, niceness {niceness}, load {before:.1} to {after:.1}{others}\n"
+        )
+    };
+    let all: BTreeSet<String> = rows.iter().map(run).collect();
+    all.into_iter().collect::<String>() + "\n"
 }
 
 /// The rows of a place.
@@ -90,11 +99,13 @@ fn spread(rounds: &[Round], value: impl Fn(&Bulk) -> Option<f64>) -> Option<Spre
     Spread::of(rounds.iter().filter_map(|round| value(measured(&round.bulk)?)))
 }
 
-/// What has no number, and why.
-fn lost(row: &Row) -> BTreeSet<String> {
-    let mut all = BTreeSet::new();
-    let mut add = |what: &str, why: Option<&String>| {
-        all.extend(why.map(|why| format!("{}, {what}: {why}", row.name)));
+/// What has no number, in how many rounds, and the first reason.
+fn lost(row: &Row) -> Vec<String> {
+    let mut all: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
+    let mut add = |what, why| {
+        if let Some(why) = why {
+            all.entry(what).or_default().push(why);
+        }
     };
     for round in &row.rounds {
         add("download", skipped(&round.bulk));
@@ -102,7 +113,11 @@ fn lost(row: &Row) -> BTreeSet<String> {
             add(wanted.name(), skipped(times));
         }
     }
-    all
+    let line = |(what, why): (&str, Vec<&String>)| {
+        let rounds = if why.len() > 1 { format!(", {} rounds", why.len()) } else { String::new() };
+        why.first().map(|why| format!("{}, {what}{rounds}: {why}", row.name))
+    };
+    all.into_iter().filter_map(line).collect()
 }
 
 const fn skipped<T>(measurement: &Measurement<T>) -> Option<&String> {

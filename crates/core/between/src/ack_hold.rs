@@ -122,7 +122,7 @@ impl<P> AckHold<P> {
     }
 
     /// The uplink is in this state, as another core has observed it.
-    pub fn tell(&mut self, uplink: Uplink) {
+    pub fn set_uplink(&mut self, uplink: Uplink) {
         self.uplink = uplink;
         self.next = self.earliest();
     }
@@ -244,9 +244,9 @@ impl<P> AckHold<P> {
     }
 
     /// `segment` arrived for the host that sends the flow `answered`.
-    pub fn hear(&mut self, now: Instant, answered: FlowKey, segment: &Segment) {
+    pub fn on_reverse_segment(&mut self, now: Instant, answered: FlowKey, segment: &Segment) {
         if let Some(Flow { state: State::Thin(flow), .. }) = self.flows.get_mut(&answered) {
-            flow.hear(now, segment);
+            flow.on_reverse_segment(now, segment);
         }
     }
 

@@ -84,7 +84,7 @@ pub fn listen_in(process: Pid) -> io::Result<ReaderSocket> {
 }
 
 impl Connections {
-    fn tell(&mut self, index: usize, message: &ToReader<'_>) -> bool {
+    fn send(&mut self, index: usize, message: &ToReader<'_>) -> bool {
         message.encode(&mut self.message);
         let Some(connection) = self.all.get(index) else { return false };
         let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
@@ -98,20 +98,20 @@ impl Connections {
 
 impl Readers for Connections {
     fn hole(&mut self, flow: FlowKey, start: u64, end: u64) -> bool {
-        self.of(flow).is_some_and(|index| self.tell(index, &ToReader::Hole { start, end }))
+        self.of(flow).is_some_and(|index| self.send(index, &ToReader::Hole { start, end }))
     }
 
     fn late(&mut self, flow: FlowKey, start: u64, _: u64, bytes: &[u8]) {
         let Some(index) = self.of(flow) else { return };
         for (part, start) in bytes.chunks(MAX_LATE_LEN).zip((start..).step_by(MAX_LATE_LEN)) {
             // A reader that does not receive this requests the bytes from the server.
-            self.tell(index, &ToReader::Late { start, bytes: part });
+            self.send(index, &ToReader::Late { start, bytes: part });
         }
     }
 
     fn switched(&mut self, flow: FlowKey, on: bool) {
         if let Some(index) = self.of(flow) {
-            self.tell(index, &ToReader::Switched { on });
+            self.send(index, &ToReader::Switched { on });
         }
     }
 }
@@ -230,7 +230,7 @@ impl NearShim {
             let socket = self.connections.all[index].socket.as_raw_fd();
             let goes_on = match recv(socket, &mut message, MsgFlags::MSG_DONTWAIT) {
                 Ok(0) => false,
-                Ok(len) => self.hear(index, &message[..len]),
+                Ok(len) => self.on_message(index, &message[..len]),
                 Err(Errno::EAGAIN | Errno::EINTR) => return,
                 Err(_) => false,
             };
@@ -247,7 +247,7 @@ impl NearShim {
     }
 
     /// Handles a message from a reader. Returns false if the connection must be closed.
-    fn hear(&mut self, index: usize, bytes: &[u8]) -> bool {
+    fn on_message(&mut self, index: usize, bytes: &[u8]) -> bool {
         match (ToShim::decode(bytes), self.connections.all[index].flow) {
             (Ok(ToShim::Register { version, local, remote }), None) => {
                 // The IPv4 address of a dual-stack socket appears as IPv4 on the wire.
@@ -260,7 +260,7 @@ impl NearShim {
                     VERSION => self.register(index, FlowKey::live(TCP, [remote, local])),
                     _ => Err(Refusal::Version),
                 };
-                result.map_err(|refusal| self.connections.tell(index, &ToReader::Refused(refusal))).is_ok()
+                result.map_err(|refusal| self.connections.send(index, &ToReader::Refused(refusal))).is_ok()
             }
             (Ok(ToShim::Allow { start, end }), Some(flow)) => {
                 self.shim.allow(flow, start, end);
@@ -275,7 +275,7 @@ impl NearShim {
                 true
             }
             (_, None) => {
-                self.connections.tell(index, &ToReader::Refused(Refusal::Unreadable));
+                self.connections.send(index, &ToReader::Refused(Refusal::Unreadable));
                 false
             }
             // Such a reader might take any bytes for original.
@@ -302,7 +302,7 @@ impl NearShim {
         self.shim.register(flow, nonce)?;
         self.connections.all[index].flow = Some(flow);
         let expected_fer_ppm = self.shim.link_loss_ppm();
-        self.connections.tell(index, &ToReader::Registered { nonce, expected_fer_ppm });
+        self.connections.send(index, &ToReader::Registered { nonce, expected_fer_ppm });
         Ok(())
     }
 }

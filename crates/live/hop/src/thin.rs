@@ -114,7 +114,7 @@ pub fn rehearse(device: &Device, rate: BitRate, stop: &impl AsFd) -> Result<Coun
         let mut hear = |way, bytes: &[u8]| match way {
             Way::In => {
                 if let Some((headers, segment)) = wire::segment(bytes) {
-                    hold.hear(now, headers.reverse_key(), &segment);
+                    hold.on_reverse_segment(now, headers.reverse_key(), &segment);
                 }
             }
             Way::Out => {
@@ -185,7 +185,7 @@ impl Thinner {
             for _ in 0..READ_BATCH {
                 let heard = arrivals.receive(|way, bytes| {
                     if let Some((headers, segment)) = wire::segment(bytes).filter(|_| way == Way::In) {
-                        hold.hear(now, headers.reverse_key(), &segment);
+                        hold.on_reverse_segment(now, headers.reverse_key(), &segment);
                     }
                 });
                 if !heard.map_err(LiveError::io("a packet socket"))? {

@@ -112,7 +112,7 @@ impl Core {
             Event::Heard { now, packet } => {
                 read = wire::segment(packet).map(|(_, segment)| segment);
                 if let Some(segment) = &read {
-                    self.flow.hear(Instant::from_nanos(*now), segment);
+                    self.flow.on_reverse_segment(Instant::from_nanos(*now), segment);
                 }
             }
             Event::Offer { now, len, packet } => {

@@ -119,7 +119,7 @@ const FEW: usize = 8;
 /// Number of such copies.
 const COPIES: usize = 2;
 /// Most events of repair connections that may wait.
-const NEWS_WAITING: usize = 16;
+const REPAIR_EVENTS_WAITING: usize = 16;
 /// Most bytes per chunk that is handed on.
 const PIECE: u64 = 64 * 1024;
 
@@ -152,7 +152,7 @@ struct Session {
     /// When bytes arrived that had not been received before.
     last_progress: tokio::time::Instant,
     bytes: mpsc::Sender<Result<Bytes, NetError>>,
-    news: mpsc::Receiver<(ConnectionId, RepairEvent)>,
+    repair_events: mpsc::Receiver<(ConnectionId, RepairEvent)>,
     pool: ConnectionPool,
     /// How long a repair connection may be silent.
     patience: Patience,
@@ -169,7 +169,7 @@ struct Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.tell();
+        self.publish_counters();
     }
 }
 
@@ -192,7 +192,7 @@ impl Session {
         let lines_max = config.parallel_max;
         let parallel_max = lines_max.saturating_mul(2 * RANGES_MAX);
         let config = Config { held_max: room, answer_timeout: NEVER, parallel_max, ..config };
-        let (events, news) = mpsc::channel(NEWS_WAITING);
+        let (events, repair_events) = mpsc::channel(REPAIR_EVENTS_WAITING);
         let now = tokio::time::Instant::now();
         // If the shim does not serve the first connection, there are no holes.
         let repairs = registered && first.as_ref().is_none_or(|main| main.connection.watch.flow.is_some());
@@ -210,7 +210,7 @@ impl Session {
             last_bytes: now,
             last_progress: now,
             bytes,
-            news,
+            repair_events,
             pool,
             patience,
             ended_connections: 0,
@@ -228,7 +228,7 @@ impl Session {
         Instant::ZERO + core_time(since)
     }
 
-    fn tell(&self) {
+    fn publish_counters(&self) {
         let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
         report.counters = self.before.plus(self.repair.counters());
     }
@@ -261,7 +261,7 @@ impl Session {
         if self.reading.is_none() && self.opening.is_none() {
             self.reopen(None);
         }
-        self.tell();
+        self.publish_counters();
         Ok(())
     }
 
@@ -275,7 +275,7 @@ impl Session {
         let event = tokio::select! {
             biased;
             // Never `None`: this task holds a sender, too.
-            Some((id, news)) = self.news.recv() => Event::Repair(id, news),
+            Some((id, event)) = self.repair_events.recv() => Event::Repair(id, event),
             room = self.bytes.reserve(), if self.repair.can_release() => Event::Room(room.is_ok()),
             opened = next(&mut self.opening) => Event::Opened(opened),
             proof = self.prover.next() => Event::Proven(proof),
@@ -284,7 +284,7 @@ impl Session {
             () = tokio::time::sleep_until(timeout) => Event::Time,
         };
         match event {
-            Event::Repair(id, news) => self.hear(id, news)?,
+            Event::Repair(id, event) => self.on_repair_event(id, event)?,
             Event::Room(false) => return Ok(false),
             Event::Room(true) => {
                 if let Some(range) = self.repair.poll_release(self.now(), PIECE) {
@@ -535,9 +535,9 @@ impl Session {
         }
     }
 
-    fn hear(&mut self, id: ConnectionId, news: RepairEvent) -> Result<(), NetError> {
+    fn on_repair_event(&mut self, id: ConnectionId, event: RepairEvent) -> Result<(), NetError> {
         let now = self.now();
-        match news {
+        match event {
             RepairEvent::Open => self.pool.opened(id),
             RepairEvent::Received(received) => {
                 let at = tokio::time::Instant::now();

@@ -113,7 +113,7 @@ impl Shown {
 
     fn picture(&self, figure: &Figure) -> Views {
         let chart = TimelineChart {
-            alt: format!("{}: {}. {}", figure.id, figure.title, words::tell(&self.ppdus)),
+            alt: format!("{}: {}. {}", figure.id, figure.title, words::in_words(&self.ppdus)),
             lanes: words::lanes(&self.ppdus),
             exchanges: words::exchanges(&self.ppdus),
             legend: words::legend(&self.ppdus),

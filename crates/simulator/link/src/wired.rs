@@ -189,15 +189,15 @@ impl Pipe {
         result
     }
 
-    /// Whether it wants to [hear](Pipe::hear) what arrives where it begins.
+    /// Whether it wants to get [`Pipe::on_reverse_segment`] for what arrives where it begins.
     pub fn thins(&self) -> bool {
         self.thinner.is_some()
     }
 
     /// `segment`, which answers packets of the flow `answered`, arrived at the host that sends into this pipe.
-    pub fn hear(&mut self, now: Instant, answered: FlowKey, segment: &Segment) {
+    pub fn on_reverse_segment(&mut self, now: Instant, answered: FlowKey, segment: &Segment) {
         if let Some(thinner) = &mut self.thinner {
-            thinner.hear(now, answered, segment);
+            thinner.on_reverse_segment(now, answered, segment);
         }
     }
 

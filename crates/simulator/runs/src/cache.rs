@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use crate::identity::run_id;
     use crate::plan::{Plan, SweepPoint};
-    use crate::sweep::tests::{Heard, heard};
+    use crate::sweep::tests::{ObservedSweep, run_observed};
     use crate::sweep::{self, Control};
     use tacit_scenario::{RunSpec, Scenario, scheme};
 
@@ -148,8 +148,8 @@ mod tests {
         plan
     }
 
-    fn run(plan: &Plan, cache: &Cache) -> Heard {
-        heard(plan, None, Some(cache))
+    fn run(plan: &Plan, cache: &Cache) -> ObservedSweep {
+        run_observed(plan, None, Some(cache))
     }
 
     fn file_of(cache: &Cache, run: &RunSpec) -> PathBuf {
@@ -177,7 +177,7 @@ mod tests {
         run(&plan, &cache);
         plan.runs[0].x = Some(2.0);
         plan.runs[1].seed = 77;
-        let Heard { runs, made, .. } = run(&plan, &cache);
+        let ObservedSweep { runs, made, .. } = run(&plan, &cache);
         assert_eq!((runs[0].label.x, runs[1].label.seed, made), (Some(2.0), 77, 1));
     }
 
@@ -195,7 +195,7 @@ mod tests {
         changed[digit] ^= 1;
         for damaged in [changed, whole[..whole.len() / 2].to_vec(), b"{}".to_vec(), Vec::new()] {
             fs::write(&path, damaged).unwrap();
-            let Heard { runs, made, warned, .. } = run(&plan, &cache);
+            let ObservedSweep { runs, made, warned, .. } = run(&plan, &cache);
             assert_eq!((&runs, made), (&first.runs, 1));
             assert!(warned.len() == 1 && warned[0].contains("corrupted"), "{warned:?}");
         }

@@ -227,7 +227,7 @@ pub(crate) mod tests {
 
     /// What came of a plan, and what was reported meanwhile.
     #[derive(Debug, Default)]
-    pub(crate) struct Heard {
+    pub(crate) struct ObservedSweep {
         pub runs: Vec<RunSummary>,
         /// Numbers of runs that the store had, and that were simulated.
         pub reused: usize,
@@ -235,19 +235,19 @@ pub(crate) mod tests {
         pub warned: Vec<String>,
     }
 
-    pub(crate) fn heard(plan: &Plan, store: Option<&Store>, cache: Option<&Cache>) -> Heard {
-        let heard = Mutex::new(Heard::default());
+    pub(crate) fn run_observed(plan: &Plan, store: Option<&Store>, cache: Option<&Cache>) -> ObservedSweep {
+        let observed = Mutex::new(ObservedSweep::default());
         let progress = |progress: Progress<'_>| {
-            let mut heard = heard.lock().unwrap();
+            let mut observed = observed.lock().unwrap();
             match progress {
-                Progress::Started { reused, .. } => heard.reused = reused,
-                Progress::Finished(_) => heard.made += 1,
-                Progress::Warning(text) | Progress::LongWait(text) => heard.warned.push(text.to_owned()),
+                Progress::Started { reused, .. } => observed.reused = reused,
+                Progress::Finished(_) => observed.made += 1,
+                Progress::Warning(text) | Progress::LongWait(text) => observed.warned.push(text.to_owned()),
             }
         };
         let control = Control { progress: &progress, cache, ..Control::unattended() };
         let runs = run(plan, store, control).unwrap();
-        Heard { runs, ..heard.into_inner().unwrap() }
+        ObservedSweep { runs, ..observed.into_inner().unwrap() }
     }
 
     #[test]
@@ -278,7 +278,7 @@ pub(crate) mod tests {
         assert_eq!((total, resume_from.as_deref()), (plan.runs.len(), Some(directory.path())));
         assert!((5..total).contains(&finished), "{finished}");
 
-        let Heard { runs, reused, made, warned } = heard(&plan, Some(&store), None);
+        let ObservedSweep { runs, reused, made, warned } = run_observed(&plan, Some(&store), None);
         assert_eq!((reused, made, warned.len()), (finished, total - finished, 0), "{warned:?}");
         assert_eq!(runs, run(&plan, None, Control::unattended()).unwrap());
     }

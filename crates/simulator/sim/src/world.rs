@@ -483,7 +483,7 @@ impl<'o, P: Carried> World<'o, P> {
         loop {
             if let Some(packet) = self.wires[index].pipe.poll_deliver(self.now, &mut self.packets.holders) {
                 if self.wires[index].is_heard {
-                    self.hear(index, packet);
+                    self.on_reverse_segment(index, packet);
                 }
                 self.deliver(self.wires[index].to, packet);
             }
@@ -497,11 +497,11 @@ impl<'o, P: Carried> World<'o, P> {
 
     /// Shows `packet`, which arrived by a wire, to what thins ACKs before the other direction of that wire.
     #[inline(never)]
-    fn hear(&mut self, index: usize, packet: PacketRef) {
+    fn on_reverse_segment(&mut self, index: usize, packet: PacketRef) {
         let Some(segment) = self.packets.holders.segment(&packet) else { return };
         let answered = self.packets.content(packet).reverse_key();
         // The directions of a link are neighbours.
-        self.wires[index ^ 1].pipe.hear(self.now, answered, segment);
+        self.wires[index ^ 1].pipe.on_reverse_segment(self.now, answered, segment);
     }
 
     /// Schedules the event of `component` at `at`. Returns true if it is the next event of all, which has then begun: a wire

@@ -147,7 +147,7 @@ impl ThinFlow {
     }
 
     /// `segment` of the other direction arrived.
-    pub fn hear(&mut self, now: Instant, segment: &Segment) {
+    pub fn on_reverse_segment(&mut self, now: Instant, segment: &Segment) {
         if segment.flags.contains(Flags::SYN) {
             self.note_mss(segment);
             // Both ends scale, or none.
@@ -163,7 +163,7 @@ impl ThinFlow {
             // Keep-alives, zero-window probes and retransmissions repeat what the receiver has (RFC 9293 section 3.8.4).
             self.probed |= segment.seq.before(acks.last);
         }
-        self.round_trip.hear(now, segment);
+        self.round_trip.on_reverse_segment(now, segment);
     }
 
     /// Its whole state, for comparisons with the C.
@@ -224,7 +224,7 @@ impl RoundTrip {
         }
     }
 
-    fn hear(&mut self, now: Instant, segment: &Segment) {
+    fn on_reverse_segment(&mut self, now: Instant, segment: &Segment) {
         if let Some(at) = self.syn.take_if(|_| segment.flags.contains(Flags::ACK)) {
             self.sample(now.saturating_since(at));
         }

@@ -69,7 +69,7 @@ impl Host {
         let syn = Segment { flags: Flags::SYN, mss: Some(MSS), window_scale: Some(7), ..Segment::default() };
         self.send(flow, syn);
         self.now += Duration::from_millis(round_trip_ms);
-        self.hear(flow, Segment { flags: Flags::SYN | Flags::ACK, ..syn });
+        self.receive(flow, Segment { flags: Flags::SYN | Flags::ACK, ..syn });
         self.send(flow, ack(1));
         self.send(flow, ack(LATER));
         self.now += Duration::from_millis(100);
@@ -90,8 +90,8 @@ impl Host {
         self.hold.offer(self.now, offered, (flow, segment), pass);
     }
 
-    fn hear(&mut self, flow: u32, segment: Segment) {
-        self.hold.hear(self.now, key(flow), &segment);
+    fn receive(&mut self, flow: u32, segment: Segment) {
+        self.hold.on_reverse_segment(self.now, key(flow), &segment);
     }
 
     /// Waits, and does what is due in between.
@@ -165,7 +165,7 @@ fn the_round_trip_is_read_off_timestamps() {
         host.send(1, stamped(LATER + round, 100 + round, 7));
         host.wait(160);
         let data = Segment { seq: SeqNumber(LATER + round), payload_len: 1, ..stamped(9, 8, 100 + round) };
-        host.hear(1, data);
+        host.receive(1, data);
     }
     host.send_other(100_000);
     host.passed.clear();
@@ -254,7 +254,10 @@ fn an_ack_that_fills_a_hole_passes_at_once() {
 #[test]
 fn an_ack_that_must_pass_replaces_the_held_one() {
     let mut host = Host::busy();
-    host.hear(1, Segment { seq: SeqNumber(LATER), payload_len: 49, flags: Flags::FIN, ..Segment::default() });
+    host.receive(
+        1,
+        Segment { seq: SeqNumber(LATER), payload_len: 49, flags: Flags::FIN, ..Segment::default() },
+    );
     for number in [20, 40, 50, 60] {
         host.send(1, ack(LATER + number));
     }
@@ -268,7 +271,7 @@ fn an_ack_of_pushed_data_is_held() {
     let mut host = Host::busy();
     for number in [20, 40, 60] {
         let (seq, flags) = (SeqNumber(LATER + number - 20), Flags::ACK | Flags::PSH);
-        host.hear(1, Segment { seq, payload_len: 20, flags, ..Segment::default() });
+        host.receive(1, Segment { seq, payload_len: 20, flags, ..Segment::default() });
         host.send(1, ack(LATER + number));
     }
     assert_eq!((host.numbers(), host.hold.dropped()), (vec![], 2));
@@ -290,7 +293,7 @@ fn probes_are_answered_at_once() {
     let mut host = Host::busy();
     host.send(1, ack(LATER + 10));
     // A keep-alive repeats the byte before the next one.
-    host.hear(1, Segment { seq: SeqNumber(LATER + 9), flags: Flags::ACK, ..Segment::default() });
+    host.receive(1, Segment { seq: SeqNumber(LATER + 9), flags: Flags::ACK, ..Segment::default() });
     host.send(1, ack(LATER + 20));
     host.send(1, ack(LATER + 30));
     assert_eq!(host.numbers(), [20]);

@@ -313,8 +313,10 @@ pub(super) async fn send<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         Ok(writer.flush().await?)
     };
     // Messages are read while contents are sent; otherwise both ends could wait for each other with full buffers.
-    let ((), outcome) =
-        tokio::try_join!(sending, hear(source, &manifest, &stop_requests, progress, &mut told, reader))?;
+    let ((), outcome) = tokio::try_join!(
+        sending,
+        read_reports(source, &manifest, &stop_requests, progress, &mut told, reader)
+    )?;
     Ok(outcome)
 }
 
@@ -368,7 +370,7 @@ impl StopRequests {
 }
 
 /// Reads the receiver's messages after `wants_end`.
-async fn hear<R: AsyncRead + Unpin>(
+async fn read_reports<R: AsyncRead + Unpin>(
     source: &Source,
     manifest: &Manifest<'_>,
     stop_requests: &StopRequests,

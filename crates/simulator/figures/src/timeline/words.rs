@@ -174,7 +174,7 @@ pub(super) fn legend(ppdus: &[Ppdu]) -> Vec<(Ink, String)> {
 }
 
 /// The frames on the air, as sentences.
-pub(super) fn tell(ppdus: &[Ppdu]) -> String {
+pub(super) fn in_words(ppdus: &[Ppdu]) -> String {
     ppdus.iter().map(sentence).collect::<Vec<_>>().join(" ")
 }
 

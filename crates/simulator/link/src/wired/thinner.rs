@@ -48,8 +48,8 @@ impl Thinner {
     }
 
     /// `segment`, which answers packets of the flow `answered`, arrived where the pipe begins.
-    pub fn hear(&mut self, now: Instant, answered: FlowKey, segment: &Segment) {
-        self.hold.hear(now, answered, segment);
+    pub fn on_reverse_segment(&mut self, now: Instant, answered: FlowKey, segment: &Segment) {
+        self.hold.on_reverse_segment(now, answered, segment);
     }
 
     /// The ACKs that it holds.

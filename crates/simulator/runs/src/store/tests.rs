@@ -10,7 +10,7 @@ use tacit_scenario::{Scenario, scheme};
 use super::*;
 use crate::plan::SweepPoint;
 use crate::record::{Label, RunRecord};
-use crate::sweep::tests::{Heard, heard};
+use crate::sweep::tests::{ObservedSweep, run_observed};
 use crate::sweep::{self, Control, Progress};
 
 const SHORT: [&str; 2] = ["run.duration=300ms", "run.measure-from=100ms"];
@@ -154,7 +154,7 @@ fn a_run_cut_short_by_a_kill_is_dropped_and_made_again() {
     // Repeated, because the second kill affects a record that has been repaired.
     for cut in [20, 1] {
         fs::write(&path, &content[..content.len() - cut]).unwrap();
-        let Heard { runs, made, warned, .. } = resumed(&plan, &store);
+        let ObservedSweep { runs, made, warned, .. } = resumed(&plan, &store);
         assert_eq!((&runs, made), (&whole, 1));
         assert!(warned.len() == 1 && warned[0].contains("the last record was cut short"), "{warned:?}");
         assert_eq!(resumed(&plan, &store).made, 0);
@@ -177,14 +177,14 @@ fn a_damaged_record_is_named_and_made_again() {
     let expected = format!("{RECORD}: record 2 (at byte {second}) does not fit its checksum");
     assert!(error.contains(&expected), "{error}");
     assert!(store.select(&plan).is_err());
-    let Heard { runs, made, warned, .. } = resumed(&plan, &store);
+    let ObservedSweep { runs, made, warned, .. } = resumed(&plan, &store);
     assert_eq!((&runs, made), (&whole, 1));
     assert!(warned.len() == 1 && warned[0].contains("record 2 (at byte"), "{warned:?}");
     assert_eq!(store.read().unwrap().1, whole);
 }
 
-fn resumed(plan: &Plan, store: &Store) -> Heard {
-    heard(plan, Some(store), None)
+fn resumed(plan: &Plan, store: &Store) -> ObservedSweep {
+    run_observed(plan, Some(store), None)
 }
 
 #[test]

@@ -70,10 +70,7 @@ pub(crate) const WIRELESS: Keys<ClientOverride> = &[
     &as_in_wifi(wifi::STATION_QUEUE.name, FOR_THIS),
     &ACCESS_CATEGORY,
     &Client::named("position")
-        .means(
-            "metres east and north of the access point. It determines `distance`, unless `snr` or `distance` \
-             is given; two clients whose mutual power is below `carrier-sense` do not hear each other",
-        )
+        .means("metres east and north of the access point, for `distance` and `carrier-sense`")
         .described("none")
         .field(
             Given(Own::<Position> {
@@ -107,8 +104,8 @@ pub(crate) const WIRELESS: Keys<ClientOverride> = &[
         .field(OfClient(Of::Aifsn), |client| &mut client.edca.aifsn),
     &Client::named(wifi::LINK_ACKS)
         .means(
-            "overrides `[wifi]` for this client; without link-layer ACKs in both directions it uses neither \
-             TCP/HACK nor reverse direction grants",
+            "overrides `[wifi]` for this client; without link-layer ACKs both ways it has neither \
+                 TCP/HACK nor reverse direction grants",
         )
         .described("as in `[wifi]`")
         .field(Given(wifi::LINK_ACK_CHOICE), |client| &mut client.link_acks),

@@ -37,16 +37,16 @@ type Fwp = About<FwpPlan>;
 pub(crate) const FWP: Keys<FwpPlan> = &[
     &Fwp::named("repair")
         .means(
-            "sender of the repairs of TCP downloads, pages and videos: `none`, TCP itself; `server`, by HTTP \
-             range requests, while placeholders keep TCP going ([fwp.md](../design/fwp.md)). Goodput is what \
-             the user gets in order. Schemes change it",
+            "sender of the repairs of TCP downloads, pages and videos: TCP itself; the server, by HTTP \
+                 range requests, while placeholders keep TCP going ([fwp.md](../design/fwp.md)). Schemes \
+                 change it",
         )
         .field(Choice(&[("none", None), ("server", Some(RepairFrom::Server))]), |fwp| &mut fwp.repair),
     &Fwp::named("placeholders")
         .means(
-            "how the link's holes are distinguished from congestion: `\"driver\"`, by gaps in frame numbers: \
-             a hole of *n* segments is the link's if at least *n* frames are missing before the next \
-             arrival; `\"tcp\"`, by loss statistics (`expected-loss`, `margin`), as in the paper",
+            "how the link's holes are told from congestion: by gaps in frame numbers (a hole of *n* \
+                 segments is the link's if *n* frames are missing before the next arrival); by loss \
+                 statistics (`expected-loss`, `margin`), as in the paper",
         )
         .described("\"driver\"; \"tcp\" with `wifi.stream-queues = \"independent\"`, where it has to be")
         .field(Choice(&[("tcp", Placeholders::Tcp), ("driver", Placeholders::Driver)]), |fwp| {
@@ -70,8 +70,8 @@ pub(crate) const FWP: Keys<FwpPlan> = &[
         .field(Whole(0, 10), |fwp| &mut fwp.margin),
     &Fwp::named("overdue")
         .means(
-            "age, in percent of the flow's smoothed round trip, at which a hole left to TCP is filled with a \
-             placeholder after all, if later data has overtaken its retransmission; 0 is never",
+            "age, in percent of the flow's round trip, at which a hole left to TCP is filled after \
+                 all, if later data has overtaken its retransmission; 0 is never",
         )
         .field(Whole(0, 10_000), |fwp| &mut fwp.shim.overdue_percent),
     &Fwp::named("holes-max")
@@ -99,8 +99,8 @@ pub(crate) const FWP: Keys<FwpPlan> = &[
         .field(Size(1, 1 << 30), |fwp| &mut fwp.range_max),
     &Fwp::named("gap-max")
         .means(
-            "largest gap between two holes that are requested as one range, while there are more holes than \
-             connections: fewer requests, more bytes",
+            "largest gap between two holes that are requested as one range, while there are more holes \
+                 than connections",
         )
         .field(Size(1, 1 << 20), |fwp| &mut fwp.gap_max),
     &Fwp::named("deadline")

@@ -31,8 +31,8 @@ pub(crate) type RateChanges = Vec<(Instant, Option<BitRate>)>;
 
 pub(crate) const RATE_SCRIPT: Key<Own<RateChanges>> = named("rate-script")
     .means(
-        "rate from each time on: `[[\"5 s\", \"10Mbps\"], [\"7 s\", \"off\"], [\"8 s\", \"20Mbps\"]]`. A \
-         packet in transmission continues at the new rate; the last entry must be a rate",
+        "rate from each time on: `[[\"5 s\", \"10Mbps\"], [\"7 s\", \"off\"], [\"8 s\", \"20Mbps\"]]`, \
+             in the middle of a packet too; the last entry must be a rate",
     )
     .described("none")
     .key(Own {
@@ -55,9 +55,9 @@ pub(super) const WIRED: Keys<PipeConfig> = &[&RATE, &RATE_SCRIPT, &RTT];
 const fn trace(name: &'static str) -> Key<Own<String>> {
     named(name)
         .means(
-            "traces towards the clients and back: a path relative to the scenario's file, or a bundled trace, \
-             `\"lte-synthetic.down\"` or `\"lte-synthetic.up\"`. Results have the whole path followed by the file's \
-             hash, `\"/home/me/a.down blake3:…\"`; with a hash, the file must match it",
+            "traces towards the clients and back: a path relative to the scenario's file, or \
+                 `\"lte-synthetic.down\"`, `\"lte-synthetic.up\"`. Results append the file's hash, \
+                 `\"/home/me/a.down blake3:…\"`, which the file must match",
         )
         .described("required")
         .key(Own { read: text, write: String::clone, allowed: "a name or path" })
@@ -98,16 +98,16 @@ pub(crate) const DROP: Key<Choice<Discipline>> = named("drop")
 pub(crate) const JITTER: TextKey = named("jitter")
     .means(
         "the delay varies uniformly by up to this much either way; `\"normal\"`: with this standard \
-         deviation, cut at 2.9 of them; never below zero. `order = \"free\"` lets packets overtake, \
-         `\"kept\"` makes them wait",
+             deviation, cut at 2.9 of them. `order = \"free\"` lets packets overtake, `\"kept\"` makes \
+             them wait",
     )
     .described("none")
     .text("a duration, or `{ spread = \"5 ms\", distribution = \"uniform\", order = \"kept\" }`");
 
 pub(crate) const REORDER: TextKey = named("reorder")
     .means(
-        "this share of packets is held back until `packets` others have passed, or for `delay` (default 100 \
-         ms), whichever is first; without `packets`, for `delay`",
+        "this share of packets is held back until `packets` others have passed, or for `delay` \
+             (default 100 ms)",
     )
     .described("none")
     .text("`{ chance = \"1 %\", packets = 3, delay = \"10 ms\" }`");

@@ -56,25 +56,70 @@ type Common = About<MultiLinkPlan>;
 
 /// `[wifi.multi-link]`.
 pub(crate) const MULTI_LINK: Keys<MultiLinkPlan> = &[
-    &Common::named("mode").means("what clients can do on their links at once: send and receive on each as if alone (`\"str\"`); send on one or receive on \
-                  others (`\"nstr\"`); use only the fastest (`\"mlsr\"`); listen on all and exchange frames on one at a time, with one \
-                  radio (`\"emlsr\"`)").field(MODES, |plan| &mut plan.mode),
-    &Common::named("padding").means("`\"emlsr\"`: padding of the frames that call a client to a link, while its radio comes there").field(Own { read: padding, write: time, allowed: PADDINGS }, |plan| &mut plan.emlsr.padding),
-    &Common::named("transition").means("`\"emlsr\"`: how long a client hears nothing on any link after an exchange, while it returns to listening").field(Own { read: transition, write: time, allowed: TRANSITIONS }, |plan| &mut plan.emlsr.transition),
-    &Common::named("radio-return").means("`\"emlsr\"`: when a client contends again after an exchange: after the transition delay, with a backoff that stood still; \
-                  or after this time, with a backoff that ran on (`\"0 us\"`: ns-3 without channel switch delay)").field(Own { read: radio_return, write: write_return, allowed: RETURNS }, |plan| &mut plan.emlsr.radio_return),
-    &Common::named("medium-sync").means("`\"emlsr\"`, `\"nstr\"`: for how long a client that heard nothing for more than 72 us begins at most one TXOP, with an RTS").field(Span::up_to(Duration::from_millis(9)), |plan| &mut plan.emlsr.medium_sync),
+    &Common::named("mode")
+        .means(
+            "what clients can do on their links at once: send and receive on each; send on one or receive \
+             on others; use only the fastest; exchange frames on one at a time, with one radio that \
+             listens on all",
+        )
+        .field(MODES, |plan| &mut plan.mode),
+    &Common::named("padding")
+        .means("`\"emlsr\"`: padding of the frames that call a client to a link, while its radio comes there")
+        .field(Own { read: padding, write: time, allowed: PADDINGS }, |plan| &mut plan.emlsr.padding),
+    &Common::named("transition")
+        .means(
+            "`\"emlsr\"`: how long a client hears nothing on any link after an exchange, while it returns \
+             to listening",
+        )
+        .field(Own { read: transition, write: time, allowed: TRANSITIONS }, |plan| {
+            &mut plan.emlsr.transition
+        }),
+    &Common::named("radio-return")
+        .means(
+            "`\"emlsr\"`: when a client contends after an exchange: after the transition delay, with a \
+             backoff that stood still; or after this time, with one that ran (`\"0 us\"`: ns-3 without \
+             channel switch delay)",
+        )
+        .field(Own { read: radio_return, write: write_return, allowed: RETURNS }, |plan| {
+            &mut plan.emlsr.radio_return
+        }),
+    &Common::named("medium-sync")
+        .means(
+            "`\"emlsr\"`, `\"nstr\"`: for how long a client that heard nothing for more than 72 us begins \
+             at most one TXOP, with an RTS",
+        )
+        .field(Span::up_to(Duration::from_millis(9)), |plan| &mut plan.emlsr.medium_sync),
     &SHARE,
-    &Common::named("block-acks").means("what a Block Ack acknowledges: what arrived on its link, the least that 802.11be demands and what hardware knows a SIFS \
-                  later; what arrived on any link, even in a PPDU that another link is still receiving, as in ns-3").field(Choice(&[("own-link", BlockAckScope::OwnLink), ("shared", BlockAckScope::Shared)]), |plan| &mut plan.block_acks),
-    &Common::named("acks").means("the links on which stations send pure TCP ACKs; a sender may choose the link of each packet. `\"idlest\"`: the client's link \
-                  that was busy for the least time in the latest 102.4 ms").field(Own { read: ack_links, write: write_ack_links, allowed: ACKS_ALLOWED }, |plan| &mut plan.acks),
-    &Common::named("map").means("the links that carry all other packets from the access point and to it, and those of an access category (TID-to-link \
-                  mapping). Not every driver can negotiate different sets: Intel's offers one for all").field(Own { read: map, write: write_map, allowed: MAP_ALLOWED }, |plan| &mut plan.map),
+    &Common::named("block-acks")
+        .means(
+            "what a Block Ack acknowledges: what arrived on its link; or on any link, even in a PPDU that \
+             another still receives, as in ns-3",
+        )
+        .field(Choice(&[("own-link", BlockAckScope::OwnLink), ("shared", BlockAckScope::Shared)]), |plan| {
+            &mut plan.block_acks
+        }),
+    &Common::named("acks")
+        .means(
+            "links for pure TCP ACKs; `\"idlest\"`: the client's link that was busy for the least time in \
+             the latest 102.4 ms",
+        )
+        .field(Own { read: ack_links, write: write_ack_links, allowed: ACKS_ALLOWED }, |plan| &mut plan.acks),
+    &Common::named("map")
+        .means(
+            "links for all other packets from the access point and to it, and of an access category \
+             (TID-to-link mapping)",
+        )
+        .field(Own { read: map, write: write_map, allowed: MAP_ALLOWED }, |plan| &mut plan.map),
 ];
 
-pub(crate) const SHARE: Field<MultiLinkPlan, Choice<WindowShare>> = Common::named("share").means("how many MPDUs of the common Block Ack window a PPDU takes: as many as fit, as in ns-3; at most the window's part \
-              that is the link's part of the sum of rates").field(Choice(&[("greedy", WindowShare::Greedy), ("proportional", WindowShare::Proportional)]), |plan| &mut plan.share);
+pub(crate) const SHARE: Field<MultiLinkPlan, Choice<WindowShare>> = Common::named("share")
+    .means(
+        "MPDUs of the common Block Ack window in a PPDU: as many as fit, as in ns-3; at most the link's \
+         part of the sum of rates",
+    )
+    .field(Choice(&[("greedy", WindowShare::Greedy), ("proportional", WindowShare::Proportional)]), |plan| {
+        &mut plan.share
+    });
 
 /// `links` of `[[client]]`.
 pub(crate) const CLIENT_LINKS: Key<Own<LinkSet>> = named("links")

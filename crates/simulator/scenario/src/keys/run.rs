@@ -63,24 +63,23 @@ pub(crate) const RUN: Keys<RunPlan> = &[
 
 pub(crate) const COUNT: Key<Whole> = named("count")
     .means(
-        "number of clients of `tacit run` without `--clients`; a base's value is ignored in a file with more \
-         `[[client]]` tables",
+        "number of clients without `--clients`; a base's is ignored in a file with more `[[client]]` tables",
     )
     .described("as many as the `[[client]]` tables stand for, at least 1")
     .key(Whole(1, MAX_CLIENTS));
 
 pub(crate) const STAGGER: Key<Span> = named("stagger")
     .means(
-        "client *i* starts *i* times this long after the first; an error where that is after \
-         `run.measure-from`, unless all of the run counts (`0 s`) or the client has a `start`",
+        "client *i* starts *i* times this long after the first; an error after `run.measure-from`, \
+             unless that is `0 s` or the client has a `start`",
     )
     .is("\"0 ms\"")
     .key(ANY_TIME);
 
 pub(crate) const ADOPTERS: Key<Whole> = named("adopters")
     .means(
-        "number of clients, from the first, that use the scheme of a run; the others keep `stock`. Not for \
-         schemes that change the access point or a link; `stock` and `udp` are always of all",
+        "clients, from the first, that use the scheme of a run; the others keep `stock`. Not for \
+             schemes that change the access point or a link",
     )
     .described("all")
     .key(Whole(0, MAX_CLIENTS));

@@ -28,10 +28,10 @@ type Tack = About<TackPlan>;
 pub(crate) const TACK: Keys<TackPlan> = &[
     &Tack::named("ack-clock")
         .means(
-            "interval between ACKs. `\"tack\"`: the longest of the time of `every` packets or two bursts, a \
-             `beta`-th of the current round trip, and `min-interval`. `\"paper\"`: the longer of the time of \
-             `every` packets and a `beta`-th of the smallest round trip. `\"delayed\"`: `every` packets or \
-             `ack-delay`, as TCP's delayed ACK. Schemes change it",
+            "interval between ACKs: the longest of the time of `every` packets or two bursts, a \
+                 `beta`-th of the round trip, and `min-interval`; the paper's: the longer of the time of \
+                 `every` packets and a `beta`-th of the smallest round trip; `every` packets or \
+                 `ack-delay`, as TCP. Schemes change it",
         )
         .field(
             Choice(&[("tack", AckRule::Tack), ("paper", AckRule::Paper), ("delayed", AckRule::Delayed)]),

@@ -39,8 +39,8 @@ pub(super) const CONTROLS: [(&str, Algorithm); 10] = [
 /// The options of a controller have separate keys.
 pub(crate) const CONGESTION: Key<Choice<Algorithm>> = named("congestion")
     .means(
-        "congestion control; `bbr` is version 1 of BBR and `bbr3` version 3, `prague` is that of L4S and \
-         uses ECN without being told, `rre` is TCP-RRE, `allegro` and `vivace` are PCC's",
+        "congestion control; `bbr` is version 1 of BBR, `bbr3` version 3, `prague` that of L4S (it \
+             uses ECN by itself), `rre` TCP-RRE, `allegro` and `vivace` PCC's",
     )
     .is("\"cubic\"")
     .key(Choice(&CONTROLS));
@@ -86,8 +86,8 @@ pub(crate) const RRE_TARGET: Key<Own<Option<Duration>>> = named("rre-target")
 
 pub(crate) const RRE_MEMORY: Key<Choice<Memory>> = named("rre-memory")
     .means(
-        "connections that share what TCP-RRE finds out about the uplink: those to the same address, which all \
-         clients have as behind a NAT, those to the same client (those of a wire are one), or none",
+        "connections that share what TCP-RRE finds out about the uplink: those to the same address, \
+             which all clients have as behind a NAT; to the same client; or none",
     )
     .is("\"address\"")
     .key(Choice(&[("address", Memory::Address), ("client", Memory::Client), ("none", Memory::None)]));
@@ -107,9 +107,9 @@ pub(crate) enum ReceiveBuffer {
 
 pub(crate) const RECEIVE_BUFFER: Key<Own<ReceiveBuffer>> = named("receive-buffer")
     .means(
-        "`auto` starts with 128 KiB and grows to twice the data of a round trip; `rsfc` keeps the queue on \
-         the way of data short by the window that it offers: receive-side flow control, which needs \
-         timestamps. Scheme `rsfc` changes it",
+        "`auto` starts with 128 KiB and grows to twice the data of a round trip; `rsfc` keeps the \
+             queue on the way of data short by the window (receive-side flow control, needs timestamps). \
+             Scheme `rsfc` changes it",
     )
     .is("\"4 MiB\"")
     .key(Own {
@@ -154,8 +154,8 @@ pub(crate) const QUICK_ACKS: Key<Whole> = named("quick-acks")
 
 pub(crate) const GRO_FLUSH: Key<Span> = named("gro-flush")
     .means(
-        "with `\"linux\"`: in-order segments that arrive within this time of the first are merged, up to 64 \
-         KiB; 0 merges simultaneous arrivals, such as the packets of a PPDU",
+        "with `\"linux\"`: in-order segments that arrive within this time are merged, up to 64 KiB; 0 \
+             merges those of a PPDU",
     )
     .is("\"0 s\"")
     .key(Span::up_to(Duration::from_millis(10)));
@@ -248,9 +248,8 @@ pub(crate) const TCP: Keys<Config> = &[
     &SLOW_START,
     &Tcp::named("pacing")
         .means(
-            "spacing of segments in time: `\"auto\"` leaves it to the congestion control (BBR, Copa and RRE \
-             pace); `true` also paces the others, at 200 % of a window per round trip in slow start and 120 \
-             % later",
+            "spacing of segments in time: as the congestion control does (BBR, Copa and RRE pace); or \
+                 all, at 200 % of a window per round trip in slow start and 120 % later",
         )
         .field(Own { read: pacing, write: write_pacing, allowed: "`\"auto\"`, `true`, `false`" }, |tcp| {
             &mut tcp.congestion.pacing
@@ -269,23 +268,23 @@ pub(crate) const TCP: Keys<Config> = &[
         .field(Flag, |tcp| &mut tcp.timestamps),
     &Tcp::named("timestamp-tick")
         .means(
-            "tick of receivers' timestamp clocks, with a phase per receiver: many hosts have 1, 4, 10 or 100 \
-             ms; with `\"none\"` 1 ms, in step with the sender's clock, which always ticks so. See \
-             [simulator.md](../design/simulator.md#clocks-for-timestamps)",
+            "tick of receivers' timestamp clocks, with a phase per receiver (many hosts have 1, 4, 10 \
+                 or 100 ms); with `\"none\"` 1 ms, in step with the sender's. See \
+                 [simulator.md](../design/simulator.md#clocks-for-timestamps)",
         )
         .field(OrNone(Span::between(Duration::from_millis(1), Duration::from_secs(1))), |tcp| {
             &mut tcp.timestamp_tick
         }),
     &Tcp::named("socket-packets")
         .means(
-            "packets that a receiver's socket holds of those that arrive at once; the others are lost. UDP sockets have that \
-             limit, and so QUIC: Linux's default of 212,992 B holds 92 of full size",
+            "packets that a receiver's socket holds of those that arrive at once, as a UDP socket \
+                 does: Linux's default of 212,992 B holds 92 of full size; the others are lost",
         )
         .field(OrNone(Whole(1, 1_000_000)), |tcp| &mut tcp.socket_packets),
     &Tcp::named("window-updates")
         .means(
-            "with a policy that counts packets: after these bytes the room that a program made is announced in a packet of its own, as \
-             QUIC's MAX_STREAM_DATA is by an eighth of quinn's window, 156,250 B; `\"none\"`: ACKs announce it",
+            "with a policy that counts packets: after these bytes room is announced in a packet of its \
+                 own, as QUIC's MAX_STREAM_DATA (quinn: 156,250 B); `\"none\"`: ACKs announce it",
         )
         .field(
             Own { read: window_updates, write: write_window_updates, allowed: "1 B to 1 GiB, or `\"none\"`" },
@@ -307,8 +306,8 @@ pub(crate) const TCP: Keys<Config> = &[
     &Tcp::named("dsack").means("report duplicate data (RFC 2883)").field(Flag, |tcp| &mut tcp.dsack),
     &Tcp::named("loss-detection")
         .means(
-            "a segment is lost when enough segments above it are SACKed; or (RFC 8985, needs SACK) when a \
-             later one has arrived, with a probe for the tail of a flight",
+            "a segment is lost when enough segments above it are SACKed; or when a later one has \
+                 arrived, with a probe for the tail (RFC 8985, needs SACK)",
         )
         .field(Choice(&[("rfc6675", LossDetection::DupAck), ("rack-tlp", LossDetection::RackTlp)]), |tcp| {
             &mut tcp.loss_detection
@@ -337,8 +336,8 @@ pub(crate) const TCP: Keys<Config> = &[
     &RECEIVE_BUFFER_MAX,
     &Tcp::named("window-growth")
         .means(
-            "how the offered window follows a receive buffer that grows (`auto`): at once, or by twice the \
-             data of each segment, which `ack-policy = \"linux\"` then acknowledges at once, as Linux does",
+            "how the offered window follows a buffer that grows (`auto`): at once, or by twice the \
+                 data of each segment, which `ack-policy = \"linux\"` then acknowledges at once",
         )
         .field(
             Choice(&[("at-once", WindowGrowth::AtOnce), ("by-segment", WindowGrowth::BySegment)]),
@@ -347,9 +346,9 @@ pub(crate) const TCP: Keys<Config> = &[
     &Tcp::named("send-buffer").means("most bytes in flight").field(BUFFER, |tcp| &mut tcp.send_buffer),
     &Tcp::named("small-queues")
         .means(
-            "TCP small queues: most bytes of a connection in its wireless station's queue, as time at the \
-             connection's rate; two bursts are always allowed. Linux: 1 ms, 8 ms below mac80211. For \
-             connections that send from a wireless station; see [tcp.md](../design/tcp.md#small-queues)",
+            "TCP small queues: most bytes of a connection in its wireless station's queue, as time at \
+                 its rate, at least two bursts. Linux: 1 ms, 8 ms below mac80211. See \
+                 [tcp.md](../design/tcp.md#small-queues)",
         )
         .field(OrNone(Span::between(Duration::from_micros(100), Duration::from_secs(1))), |tcp| {
             &mut tcp.small_queues

@@ -66,9 +66,8 @@ type Flow = About<TrafficPlan>;
 pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
     &Flow::named(KIND)
         .means(
-            "server to client, client to server, a flow each way, or client to client: through the access \
-             point, over both hops, unless they have `wifi.direct-links`; with `[wifi]` and two clients or \
-             more; not with FWP",
+            "server to client, client to server, both, or client to client through the access point \
+                 (or `wifi.direct-links`; with two clients or more, not with FWP)",
         )
         .field(
             Choice(&[
@@ -103,9 +102,8 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
     ),
     &Flow::named("udp-report")
         .means(
-            "the sink reports the number of received datagrams this long after an arrival, or with every so \
-             many, in a datagram of its own; with `[hack]` reports may ride on link-layer ACKs; they count \
-             as TCP ACKs",
+            "the sink reports the number of received datagrams this long after an arrival, or with \
+                 every this many, in a datagram that may ride on link-layer ACKs and counts as a TCP ACK",
         )
         .field(
             Given(Own {
@@ -124,9 +122,8 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
         .field(Given(DATAGRAM), |flow| &mut flow.udp_payload),
     &Flow::named("udp-send-buffer")
         .means(
-            "most bytes of packets that a flow with a `udp-rate` has in its wireless station's queue; its \
-             socket makes the source wait beyond. Linux: 212,992 bytes of memory, which 92 full datagrams \
-             take",
+            "most bytes of packets that a flow with a `udp-rate` has in its wireless station's queue, \
+                 as by a socket's buffer (Linux: 92 full datagrams)",
         )
         .field(OrNone(BUFFER), |flow| &mut flow.udp_send_buffer),
     &Flow::named("application")
@@ -149,10 +146,7 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
         .means("connections per client; 1 is one persistent connection")
         .field(Whole(1, MAX_CONNECTIONS as u32), |flow| &mut flow.knobs.connections),
     &Flow::named("keep-connections")
-        .means(
-            "all pages use all connections; `false`: each page opens one of its own, and the user leaves \
-             after the last",
-        )
+        .means("all pages use all connections; `false`: each page opens one of its own")
         .field(Flag, |flow| &mut flow.knobs.keeps_connections),
     &Flow::named("think-time")
         .means("pause between two pages")
@@ -197,10 +191,7 @@ pub(crate) const START: Key<Span> =
     named("start").means("start time").described("when its client starts").key(ANY_TIME);
 
 pub(crate) const STOP: Key<Span> = named("stop")
-    .means(
-        "time from which the source offers no more data; unfinished pages stay unfinished, videos are played \
-         to their end",
-    )
+    .means("time from which the source offers no more data; videos are played to their end")
     .described("when its client stops")
     .key(ANY_TIME);
 

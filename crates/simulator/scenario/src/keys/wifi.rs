@@ -25,7 +25,9 @@ pub(super) fn usual() -> Wifi {
     Wifi::new(BssConfig::new(Standard::N, Vec::new()), mode)
 }
 
-pub(crate) const STANDARD: Key<Own<Standard>> = named("standard").means("the amendment; 802.11b and g at 2.4 GHz, be at 6 GHz, the others at 5 GHz, see `band`").described("required").key(Own {
+pub(crate) const STANDARD: Key<Own<Standard>> = named("standard").means(
+        "the amendment; 802.11b and g at 2.4 GHz, be at 6 GHz, others at 5 GHz (`band`)",
+    ).described("required").key(Own {
         read: standard,
         write: |standard| super::kind::quoted(standard.name()),
         allowed: "`\"802.11a\"`, `\"802.11b\"`, `\"802.11g\"`, `\"802.11n\"`, `\"802.11ac\"`, `\"802.11ax\"`, `\"802.11be\"`; \
@@ -34,9 +36,9 @@ pub(crate) const STANDARD: Key<Own<Standard>> = named("standard").means("the ame
 
 pub(crate) const BAND: Key<Choice<Band>> = named("band")
     .means(
-        "802.11n, ax and be may be at 2.4 GHz: SIFS 10 us, 6 us of signal extension, `slot`, `preamble` and \
-         `b-stations` as 802.11g, channels up to 40 MHz; ax and be at 6 GHz, which has times and basic rates \
-         of 5 GHz, no older clients, and channels of 320 MHz",
+        "802.11n, ax and be may be at 2.4 GHz (SIFS 10 us, 6 us of signal extension, `slot`, \
+             `preamble` and `b-stations` as 802.11g, up to 40 MHz); ax and be at 6 GHz (times and basic \
+             rates of 5 GHz, no older clients, 320 MHz)",
     )
     .described("of the standard; `\"5 GHz\"` for 802.11n and ax, `\"6 GHz\"` for be")
     .key(Choice(&[
@@ -51,10 +53,7 @@ pub(crate) const RATE: TextKey = named("rate")
     .text("a rate of its table, or `\"ideal\"`");
 
 pub(crate) const MCS: Key<Whole> = named("mcs")
-    .means(
-        "together with the next three keys, selects a mode that `rate` leaves open; with `mcs`, `rate` may \
-         be absent",
-    )
+    .means("with the next three keys selects a mode that `rate` leaves open, or in place of `rate`")
     .optional()
     .key(Whole(0, 31));
 
@@ -78,9 +77,9 @@ pub(crate) const GUARD_INTERVAL: Key<Choice<GuardInterval>> = named("guard-inter
 
 pub(crate) const LTF: Key<Choice<TrainingField>> = named("ltf")
     .means(
-        "long training field (HE-LTF, EHT-LTF) of each stream: 3.2, 6.4 or 12.8 us and a guard interval; \
-         `1x` goes with 0.8 us and not with EHT, `2x` with 0.8 and 1.6, `4x` with 0.8 and 3.2; 802.11ax and \
-         be",
+        "training field (HE-LTF, EHT-LTF) of each stream: 3.2, 6.4 or 12.8 us and a guard interval; \
+             `1x` with 0.8 us and not with EHT, `2x` with 0.8 and 1.6, `4x` with 0.8 and 3.2; 802.11ax and \
+             be",
     )
     .described("`\"2x\"`; `\"4x\"` with `guard-interval = \"3.2 us\"`")
     .key(Choice(&[
@@ -91,8 +90,8 @@ pub(crate) const LTF: Key<Choice<TrainingField>> = named("ltf")
 
 pub(crate) const PACKET_EXTENSION: Key<Choice<PacketExtension>> = named("packet-extension")
     .means(
-        "nominal packet padding: a PPDU whose last symbol is full ends with a packet extension of this \
-         length, others with up to 12 us less; 20 us with 802.11be only",
+        "longest packet extension: a PPDU whose last symbol is full has it, others up to 12 us less; \
+             20 us with 802.11be only",
     )
     .described("`\"16 us\"` with 802.11ax and be")
     .key(Choice(&[
@@ -104,9 +103,9 @@ pub(crate) const PACKET_EXTENSION: Key<Choice<PacketExtension>> = named("packet-
 
 pub(crate) const CODING: Key<Choice<Coding>> = named("coding")
     .means(
-        "code of the data field; `bcc` has 6 tail bits and no extra segment, and is not for use (the \
-         standard has it up to 20 MHz, MCS 9 and 4 streams) but for comparison with simulators that know no \
-         LDPC; 802.11ax and be",
+        "code of the data field; `bcc` has 6 tail bits and no extra segment, for comparison with \
+             simulators without LDPC (the standard has it up to 20 MHz, MCS 9 and 4 streams); 802.11ax and \
+             be",
     )
     .described("`\"ldpc\"` with 802.11ax and be")
     .key(Choice(&[("ldpc", Coding::Ldpc), ("bcc", Coding::Bcc)]));
@@ -123,8 +122,8 @@ pub(crate) const SLOT: Key<Choice<SlotTime>> = named("slot")
 
 pub(crate) const B_STATIONS: Key<Flag> = named("b-stations")
     .means(
-        "an 802.11b station is near a network of 802.11g, or n at 2.4 GHz: basic rates are 1, 2, 5.5 and 11 \
-         Mb/s, beacons have 1 Mb/s, and defaults are long slots and `cts-to-self`",
+        "an 802.11b station is near a network of 802.11g, or n at 2.4 GHz: basic rates 1, 2, 5.5 and \
+             11 Mb/s, beacons at 1 Mb/s, by default long slots and `cts-to-self`",
     )
     .is("false")
     .key(Flag);
@@ -164,30 +163,27 @@ pub(crate) const LINK_ACK_ERROR: Key<Losses> = named("link-ack-error")
 
 pub(crate) const SNR: Key<PowerRatio> = named("snr")
     .means(
-        "signal-to-noise ratio in the channel of `rate`, both ways: noise destroys data, Block Ack Requests, \
-         ACKs and Block Acks, by mode and length; see [wifi-model.md](../references/wifi-model.md#noise)",
+        "signal-to-noise ratio in the channel of `rate`, both ways: noise destroys data and control \
+             frames by mode and length; see [wifi-model.md](../references/wifi-model.md#noise)",
     )
     .described("no noise")
     .key(PowerRatio(-20_000, 100_000));
 
 pub(crate) const DISTANCE: Key<Distance> = named("distance")
-    .means(
-        "distance between access point and client, which determines the signal-to-noise ratio; not with \
-         `snr`",
-    )
+    .means("distance between access point and client, which determines the `snr`; not with it")
     .described("no noise")
     .key(Distance);
 
 pub(crate) const DIRECT_SNR: Key<PowerRatio> = named("direct-snr")
-    .means("signal-to-noise ratio between the ends of every direct link, instead of `direct-distance`")
+    .means("signal-to-noise ratio of every direct link, instead of `direct-distance`")
     .described("as `direct-distance`")
     .key(PowerRatio(-20_000, 100_000));
 
 pub(crate) const DIRECT_DISTANCE: Key<Distance> = named("direct-distance")
     .means(
-        "distance between the ends of every direct link; required, or `direct-snr`, where an end has an \
-         `snr` or `distance` and not both have a `position`. With the distances from the access point it \
-         must make a triangle",
+        "length of every direct link; required, or `direct-snr`, where an end has an `snr` or \
+             `distance` and not both have a `position`. It must make a triangle with the distances from \
+             the access point",
     )
     .described("of their `position`s")
     .key(Distance);
@@ -237,9 +233,9 @@ pub(crate) const LINK_ACK_CHOICE: Choice<BothWays<LinkAcks>> = Choice(&[
 /// The value is true if grants are enabled.
 pub(crate) const REVERSE_DIRECTION: Key<Choice<bool>> = named("reverse-direction")
     .means(
-        "with `granted`, the station that acknowledges a data PPDU may send one of its own a SIFS later, in \
-         the same TXOP (reverse direction grant); 802.11n and ac; schemes change it; see \
-         [wifi-model.md](../references/wifi-model.md#reverse-direction)",
+        "with `granted`, the station that acknowledges a data PPDU may send one of its own in the same \
+             TXOP (reverse direction grant); 802.11n and ac; schemes change it; see \
+             [wifi-model.md](../references/wifi-model.md#reverse-direction)",
     )
     .is("\"off\"")
     .key(Choice(&[("off", false), ("granted", true)]));
@@ -285,10 +281,9 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     &MPDU_ERROR,
     &W::named("rate-control")
         .means(
-            "`minstrel` adapts the rate to losses, up to the channel width and streams of `rate` and with \
-             its guard interval; `ideal` gives each client the mode with the highest TCP goodput over the \
-             retries for its `snr` or `distance`, up to the width and streams of `rate`; `rate = \"ideal\"` \
-             chooses among all modes",
+            "`minstrel` adapts the rate to losses, up to the width and streams of `rate` and with its \
+                 guard interval; `ideal` gives each client the mode with the highest TCP goodput for its \
+                 `snr` or `distance`, up to those; `rate = \"ideal\"` chooses among all modes",
         )
         .field(
             Choice(&[
@@ -306,11 +301,10 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     &DISTANCE,
     &W::named("direct-links")
         .means(
-            "clients with a direct link (TDLS): packets between them do not go through the access point; \
-             `all`: those with `station-to-station` traffic. Pairs with a client that the run lacks are \
-             ignored. Rate: the slower of both clients', or by `rate-control` for the link's own signal; \
-             losses as the sender's to the access point; see \
-             [wifi-model.md](../references/wifi-model.md#from-client-to-client)",
+            "clients with a direct link (TDLS), past the access point; `all`: those with \
+                 `station-to-station` traffic. Rate: the slower of both clients', or by `rate-control` for \
+                 the link's own signal; losses as the sender's to the access point; see \
+                 [wifi-model.md](../references/wifi-model.md#from-client-to-client)",
         )
         .field(
             Own { read: direct::pairs, write: direct::write_pairs, allowed: direct::PAIRS_ALLOWED },
@@ -332,9 +326,9 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         }),
     &W::named(TXOP_LIMITS)
         .means(
-            "TXOP limits of the access categories: 3.008 and 1.504 ms for video and voice (the defaults of \
-             hostapd); or, from 802.11-2016 on, 4.096 and 2.080 ms, and 2.528 ms for best effort and \
-             background; 802.11n and ac",
+            "TXOP limits of video and voice: 3.008 and 1.504 ms (hostapd's defaults); or, from \
+                 802.11-2016 on, 4.096 and 2.080 ms, and 2.528 ms for best effort and background; 802.11n \
+                 and ac",
         )
         .field(
             Choice(&[("802.11-2012", TxopLimits::Ieee2012), ("802.11-2020", TxopLimits::Ieee2020)]),
@@ -343,8 +337,8 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     &W::named(TXOP_BURSTS)
         .means(
             "which TXOPs hold several exchanges, a SIFS apart: none, those of categories with a limit \
-             (`txop-limits`), or also those bounded by `txop-limit`; with multiple protection, frames \
-             reserve the rest of these, and a CF-End returns it; 802.11n and later",
+                 (`txop-limits`), or also those of `txop-limit`; with multiple protection frames reserve \
+                 the rest of these, and a CF-End returns it; 802.11n and later",
         )
         .field(
             Choice(&[
@@ -370,10 +364,10 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         .field(Whole(2, 1024), |wifi| &mut wifi.bss.block_ack_window),
     &W::named(STREAM_QUEUES)
         .means(
-            "`joint`: all spatial streams carry one aggregate, as in the standard; `independent`: each has \
-             an aggregate, a Block Ack window and losses of its own, as in the FWP paper's emulator (802.11n \
-             and ac, a fixed rate, not with `[hack]` or `ap-acks`). Schemes change it; see \
-             [fwp-mac.md](../design/fwp-mac.md)",
+            "`joint`: all spatial streams carry one aggregate, as in the standard; `independent`: each \
+                 has an aggregate, a Block Ack window and losses of its own (802.11n and ac, a fixed rate, \
+                 not with `[hack]` or `ap-acks`). Schemes change it; see \
+                 [fwp-mac.md](../design/fwp-mac.md)",
         )
         .field(
             Choice(&[("joint", StreamQueues::Joint), ("independent", StreamQueues::Independent)]),
@@ -381,8 +375,8 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         ),
     &W::named(MPDU_START_SPACING)
         .means(
-            "Minimum MPDU Start Spacing: least time between the starts of MPDUs in an A-MPDU, kept by empty \
-             delimiters; many receivers ask for 8 us; 802.11n and ac",
+            "Minimum MPDU Start Spacing, kept by empty delimiters; many receivers ask for 8 us; \
+                 802.11n and ac",
         )
         .field(
             Own {
@@ -412,9 +406,9 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         .field(Choice(&[("used", Categories::Used), ("all", Categories::All)]), |wifi| &mut wifi.categories),
     &W::named(CW_MIN)
         .means(
-            "smallest contention window, in slots: a backoff is drawn from 0 to this; a number alone holds \
-             for all access categories; without it, no more than a given `cw-max`; see \
-             [wifi-model.md](../references/wifi-model.md#contention)",
+            "smallest contention window, in slots; a number alone holds for all access categories; \
+                 without it, no more than a given `cw-max`; see \
+                 [wifi-model.md](../references/wifi-model.md#contention)",
         )
         .described("of the access category")
         .field(OfRoles(Of::Window), |wifi| &mut wifi.edca.cw_min),
@@ -428,11 +422,11 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         .field(OfRoles(Of::Aifsn), |wifi| &mut wifi.edca.aifsn),
     &W::named(LINK_ACKS)
         .means(
-            "data with link-layer ACKs: all, that of clients, that to clients, or `none`. Other data (Ack \
-             Policy No Ack) is sent once, without a window, and TCP sees every loss. `deferred` is like \
-             `uplink-only`, but clients request missing frames from time to time and get them late. 802.11n \
-             and ac, a fixed rate, not with `[hack]`, `reverse-direction` or `ap-acks`. Schemes that need \
-             link-layer ACKs change it; see [fwp-mac.md](../design/fwp-mac.md)",
+            "data with link-layer ACKs: all, that of clients, that to clients, or `none`. Other data \
+                 (Ack Policy No Ack) is sent once. `deferred` is like `uplink-only`, but clients request \
+                 missing frames and get them late. 802.11n and ac, a fixed rate, not with `[hack]`, \
+                 `reverse-direction` or `ap-acks`. Schemes change it; see \
+                 [fwp-mac.md](../design/fwp-mac.md)",
         )
         .field(LINK_ACK_CHOICE, |wifi| &mut wifi.link_acks),
     &W::named("repair-buffer")
@@ -471,8 +465,8 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         .field(Span::up_to(Duration::from_millis(1)), |wifi| &mut wifi.bss.link_ack_delay),
     &W::named("ack-filter")
         .means(
-            "filter of pure TCP ACKs in Wi-Fi queues: CAKE's in all queues, or a driver's in front of the \
-             clients'; not with `[hack]`; see [simulator.md](../design/simulator.md#ack-filters)",
+            "filter of pure TCP ACKs in Wi-Fi queues: CAKE's in all, or a driver's before the \
+                 clients'; not with `[hack]`; see [simulator.md](../design/simulator.md#ack-filters)",
         )
         .field(
             Choice(&[
@@ -487,15 +481,15 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         ),
     &W::named("ap-acks")
         .means(
-            "TCP ACKs sent by the access point on behalf of its clients: `fastack` sends them as soon as a \
-             segment's MPDU was acknowledged; not with `[hack]`, nor in `tacit shell`; see \
-             [fastack.md](../design/fastack.md). Schemes change it",
+            "`fastack`: the access point sends TCP ACKs for its clients when a segment's MPDU was \
+                 acknowledged; not with `[hack]`, nor in `tacit shell`; see \
+                 [fastack.md](../design/fastack.md). Schemes change it",
         )
         .field(Choice(&[("none", ApAcks::None), ("fastack", ApAcks::FastAck)]), |wifi| &mut wifi.ap_acks),
     &W::named("eifs")
         .means(
-            "after which collisions bystanders wait EIFS: none (`false`); those where they detected the \
-             first frame before another began, as ns-3 at equal powers; or all (`true`)",
+            "after which collisions bystanders wait EIFS: none (`false`); those whose first frame was \
+                 detected before another began, as ns-3; all (`true`)",
         )
         .field(
             OnceFlag {
@@ -511,17 +505,16 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         ),
     &W::named("capture")
         .means(
-            "the longest PPDU of a collision is received from the end of the others on; with hidden clients \
-             and `snr` or `distance`, the access point receives the first PPDU that is strong enough; see \
-             [wifi-model.md](../references/wifi-model.md#collisions)",
+            "the longest PPDU of a collision is received from the end of the others on; with hidden \
+                 clients and `snr` or `distance`, the first that is strong enough; see \
+                 [wifi-model.md](../references/wifi-model.md#collisions)",
         )
         .field(Flag, |wifi| &mut wifi.bss.capture),
     &W::named("ap-scheduler")
         .means(
-            "`round-robin`: the access point serves clients in turn, a TXOP each; `fcfs`: it serves the \
-             client with the oldest packet; `airtime`: deficit round robin over airtime, as mac80211: \
-             clients get equal shares of it, regardless of rate; see \
-             [wifi-model.md](../references/wifi-model.md#airtime-fairness)",
+            "whom the access point serves: clients in turn, a TXOP each; the client with the oldest \
+                 packet; by deficit round robin over airtime, as mac80211; see \
+                 [wifi-model.md](../references/wifi-model.md#airtime-fairness)",
         )
         .field(
             Choice(&[
@@ -533,18 +526,18 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         ),
     &W::named("aql-limit")
         .means(
-            "airtime of the packets for a client that lie in the access point's MAC, at the client's rate \
-             (mac80211's airtime queue limit, 5 ms there): the longest data PPDU to it, but for one packet",
+            "airtime of the packets for a client in the access point's MAC, except for one packet \
+                 (mac80211's airtime queue limit, 5 ms there)",
         )
         .field(OrNone(Span::between(Duration::from_micros(100), Duration::from_millis(100))), |wifi| {
             &mut wifi.bss.aql_limit
         }),
     &W::named(OFDMA)
         .means(
-            "802.11ax: the access point sends to several clients at once, each in a resource unit of its own \
-             (HE MU), whose Block Acks answer a trigger behind the PPDU or in each A-MPDU, or requests one \
-             after the other, or come with data of theirs (a cascade), or answer a TRS Control field \
-             (`trs`); see [wifi-model.md](../references/wifi-model.md#ofdma)",
+            "802.11ax: the access point sends to several clients at once (HE MU), whose Block Acks \
+                 answer a trigger behind the PPDU or in each A-MPDU, requests one after the other, or a \
+                 TRS Control field, or come with data of theirs (`cascade`); see \
+                 [wifi-model.md](../references/wifi-model.md#ofdma)",
         )
         .field(
             Choice(&[
@@ -565,8 +558,8 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         .field(Whole(2, OfdmaConfig::MOST_USERS), |wifi| &mut wifi.ofdma.config.max_users),
     &W::named("ofdma-sharing")
         .means(
-            "how many of the clients that have data waiting share a PPDU: as many as bring the most bytes in \
-             its time, one among them; all that leave no unit over, as in ns-3",
+            "how many clients share a PPDU: as many as bring the most bytes in its time; all with data \
+                 that leave no unit over, as in ns-3",
         )
         .field(Choice(&[("goodput", Sharing::Goodput), ("most", Sharing::Most)]), |wifi| {
             &mut wifi.ofdma.config.sharing
@@ -586,11 +579,10 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         ),
     &W::named(TRIGGERS)
         .means(
-            "with `ofdma`: when the access point asks clients for packets, which they send at once (UL \
-             OFDMA): never; those that were just sent data, or said that something waits; those that send \
-             over 100 packets a second, while two do, and those whose Block Acks report packets; all, as \
-             often as it gets the medium, unless all just reported none; as often, but no client by name \
-             (`random-access-units`)",
+            "with `ofdma`: which clients the access point asks for packets (UL OFDMA): none; those \
+                 just sent data, or that report packets; those that send over 100 packets a second, while \
+                 two do, or report packets; all, unless all just reported none; none by name \
+                 (`random-access-units`)",
         )
         .field(
             Choice(&[
@@ -603,21 +595,15 @@ pub(crate) const WIFI: Keys<Wifi> = &[
             |wifi| &mut wifi.ofdma.config.triggers,
         ),
     &W::named("buffer-status-polls")
-        .means(
-            "with `triggers`: a trigger before asks how much waits (BSRP), so that answers are as long as \
-             they have to be",
-        )
+        .means("with `triggers`: a trigger before asks how much waits (BSRP)")
         .field(Flag, |wifi| &mut wifi.ofdma.config.polls),
     &W::named(RANDOM_ACCESS_UNITS)
-        .means(
-            "with `triggers`: resource units of each trigger that any client with something to send may take \
-             (UORA), beside those of clients that are asked",
-        )
+        .means("with `triggers`: resource units of each trigger for any client with something to send (UORA)")
         .field(Whole(0, OfdmaConfig::MOST_USERS), |wifi| &mut wifi.ofdma.config.random_access_units),
     &W::named("mu-edca")
         .means(
-            "with `triggers`: how a client contends for 2.1 s after it answered one: as before; as OpenWrt's \
-             access points say (AIFSN 8, windows from 511); not at all (hostapd's sample configuration)",
+            "with `triggers`: how a client contends for 2.1 s after it answered one: as before; with \
+                 AIFSN 8 and windows from 511, as OpenWrt; not at all",
         )
         .field(
             Choice(&[("off", MuEdca::Off), ("openwrt", MuEdca::OpenWrt), ("silent", MuEdca::Silent)]),

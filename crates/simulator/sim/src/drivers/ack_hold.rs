@@ -71,7 +71,7 @@ impl HoldDriver {
     /// A packet arrived from `from`.
     pub fn incoming(&mut self, now: Instant, from: FunctionId, packet: &impl AckPacket) {
         if let Some(segment) = packet.segment() {
-            self.holds[self.peers.index(from)].hear(now, packet.reverse_key(), &segment);
+            self.holds[self.peers.index(from)].on_reverse_segment(now, packet.reverse_key(), &segment);
         }
     }
 

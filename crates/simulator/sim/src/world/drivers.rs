@@ -40,7 +40,7 @@ impl<P: Carried> World<'_, P> {
                     let packet = self.packets.insert(packet);
                     self.deliver(self.channels[index].hosts[function.index()], packet);
                 }
-                DriverRequest::Tell { flow, told } => self.tell(flow, told),
+                DriverRequest::Tell { flow, told } => self.send_to_reader(flow, told),
                 DriverRequest::Wrong { packet, what } => {
                     self.broken =
                         Some(format!("function {} made an ACK, {what}: {packet:?}", function.index()));
@@ -60,7 +60,7 @@ impl<P: Carried> World<'_, P> {
     }
 
     /// Sends a message to the program that reads `flow`.
-    fn tell(&mut self, flow: FlowId, told: ToReader) {
+    fn send_to_reader(&mut self, flow: FlowId, told: ToReader) {
         if let Some(Feeder::Program { number, .. }) = self.flows.get(flow.0 as usize).map(|flow| flow.feeder)
         {
             let now = self.now;

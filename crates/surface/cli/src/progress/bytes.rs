@@ -20,7 +20,7 @@ impl ByteBar {
     }
 
     /// Shows `text` behind the numbers.
-    pub fn say(&self, text: &str) {
+    pub fn set_message(&self, text: &str) {
         if self.0.message() != text {
             self.0.set_message(text.to_owned());
         }

@@ -210,7 +210,7 @@ pub fn run(args: &CpArgs) -> Result<ExitCode, Failure> {
     }
     // Standard output carries the file.
     let is_quiet = args.quiet || args.json || to_stdout;
-    say(&all, args, is_quiet, &reported, duration_s, throughput_bps)?;
+    print_outcome(&all, args, is_quiet, &reported, duration_s, throughput_bps)?;
     let has_failed = all.summary.failed > 0 || args.strict && all.summary.skipped > 0;
     Ok(if has_failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
@@ -373,7 +373,7 @@ fn draw(
     let total_bytes = Some(progress.total_bytes.load(Relaxed)).filter(|bytes| *bytes > 0);
     let done_bytes = progress.done_bytes.load(Relaxed);
     bar.draw(done_bytes, total_bytes);
-    bar.say(&outages.status(done_bytes));
+    bar.set_message(&outages.status(done_bytes));
     for line in outages.lines.take().into_iter().filter(|_| !is_quiet) {
         bar.note(&line);
     }
@@ -443,7 +443,7 @@ fn add(all: &mut CopyReport, one: CopyReport) {
 }
 
 /// Prints the result of a copy. Failed and skipped paths are always printed, except those in `reported`.
-fn say(
+fn print_outcome(
     outcome: &CopyReport,
     args: &CpArgs,
     is_quiet: bool,

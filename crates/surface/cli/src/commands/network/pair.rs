@@ -32,7 +32,7 @@ struct Paired {
     known: Vec<Peer>,
 }
 
-fn tell(peers: Vec<Peer>, json: bool) -> Result<(), Failure> {
+fn print_peers(peers: Vec<Peer>, json: bool) -> Result<(), Failure> {
     if json {
         return print_json(&Paired { known: peers });
     }
@@ -62,7 +62,7 @@ pub fn show(store: &Store, listen: SocketAddr, seconds: u32, json: bool) -> Resu
     });
     drop(node);
     match found? {
-        Some(peer) => tell(vec![peer], json)?,
+        Some(peer) => print_peers(vec![peer], json)?,
         None => return Ok(ExitCode::from(INTERRUPTED)),
     }
     Ok(ExitCode::SUCCESS)
@@ -156,7 +156,7 @@ pub fn answer(
             store.trust(peer.clone())?;
         }
     }
-    tell(peers.into(), json)?;
+    print_peers(peers.into(), json)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -309,7 +309,7 @@ async fn client(args: &ProxyArgs, plan: Plan) -> Result<(), Failure> {
         page.into_text()
     });
     let reporting = proxy.clone();
-    let (link, keeping) = link::keep(connector, first, move |happened| tell(&reporting, &happened));
+    let (link, keeping) = link::keep(connector, first, move |happened| report_event(&reporting, &happened));
     for (listener, purpose) in listeners {
         let what = match &purpose {
             Purpose::Socks => "socks5".to_owned(),
@@ -336,7 +336,7 @@ async fn client(args: &ProxyArgs, plan: Plan) -> Result<(), Failure> {
 }
 
 /// Reports state changes of the connection.
-fn tell(proxy: &Proxy, happened: &LinkEvent<'_>) {
+fn report_event(proxy: &Proxy, happened: &LinkEvent<'_>) {
     match happened {
         LinkEvent::Broken(why) => note(&printable(&format!("tacit: {why}; trying again"))),
         LinkEvent::RetryFailed(why, wait) => {

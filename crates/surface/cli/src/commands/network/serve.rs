@@ -249,12 +249,18 @@ impl Server {
         }
         log(client, direction, &result);
         if !self.quiet {
-            self.tell(client, direction, &asked.map(|(_, path)| path).unwrap_or_default(), is_list, result);
+            self.print_result(
+                client,
+                direction,
+                &asked.map(|(_, path)| path).unwrap_or_default(),
+                is_list,
+                result,
+            );
         }
     }
 
     /// Prints the result of a copy or listing.
-    fn tell(
+    fn print_result(
         &self,
         client: &str,
         direction: Option<Direction>,
