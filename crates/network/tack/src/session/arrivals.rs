@@ -46,7 +46,7 @@ impl Session {
             (kind::RESPONSE, Stage::Initiating(_)) => self.on_response(now, body),
             // The response was repeated, so our third message was lost. It leaves again before a probe.
             (kind::RESPONSE, Stage::Established(established)) if established.finish.is_some() => {
-                self.core.ping()
+                self.core.ping();
             }
             (kind::FINISH, Stage::Responding { .. }) => self.on_finish(body),
             (kind::BUSY, Stage::Initiating(_)) => {
