@@ -135,7 +135,7 @@ fn a_commands_children_end_with_it() {
     assert_eq!(Machine::settled(&before, &mark), before);
 }
 
-/// A figure's live runs are executed in copies of the program and end with it.
+/// A figure's live runs are processes of `tacit shell`, which end with the program.
 #[test]
 fn a_figure_that_is_killed_during_a_live_run_leaves_nothing_behind() {
     let Some(_machine) = machine(&["ip", "iperf3"]) else { return };
