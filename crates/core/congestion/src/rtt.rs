@@ -3,7 +3,7 @@
 use tacit_packet::units::Duration;
 
 /// RTO before the first measurement (RFC 6298 section 2.1).
-const INITIAL_RTO: Duration = Duration::from_secs(1);
+pub const INITIAL_RTO: Duration = Duration::from_secs(1);
 
 /// RTO when data transfer starts after a SYN was retransmitted and nothing was measured (RFC 6298 section 5.7).
 const RTO_AFTER_LOST_SYN: Duration = Duration::from_secs(3);

@@ -4,6 +4,7 @@ use tacit_ack::{AckClock, StartUp};
 
 use tacit_congestion::Controller;
 use tacit_congestion::pacing::{Bursts, Pacer};
+use tacit_congestion::rtt::INITIAL_RTO;
 use tacit_packet::IpVersion;
 use tacit_packet::units::{Bytes, Duration};
 
@@ -130,7 +131,7 @@ pub struct Config {
     pub idle_timeout: Duration,
     /// How often a probe is sent while nothing else is; none where it is `None`.
     pub keep_alive: Option<Duration>,
-    /// First wait for an answer to a hello, which doubles from the sixth on, and the longest.
+    /// First wait for an answer to a hello, and the longest: see [`hello_wait`](Self::hello_wait).
     pub hello_timeout: Duration,
     /// See [`hello_timeout`](Self::hello_timeout).
     pub max_hello_timeout: Duration,
@@ -161,6 +162,15 @@ impl Config {
     pub(super) fn pacer(&self, congestion: &Controller) -> Option<Pacer> {
         let pacer = congestion.pacer(self.congestion.pacing, Bursts::Datagrams)?;
         Some(pacer.at_least(self.own_queue.map_or(0, |queue| queue.burst)))
+    }
+
+    /// How long an end that has no answer yet waits for one after `repeated` repetitions: [`hello_timeout`](Self::hello_timeout) during
+    /// the first second, twice as long each time after it. A short wait saves time where packets are lost. A station that cannot get
+    /// through wastes the air of others with each repetition, so it repeats no more often than a SYN (RFC 6298) after that second.
+    pub(super) fn hello_wait(&self, repeated: u32) -> Duration {
+        let steady = (INITIAL_RTO.as_nanos() / self.hello_timeout.as_nanos().max(1)).max(1);
+        let doubled = (u64::from(repeated) + 1).saturating_sub(steady).min(6);
+        self.hello_timeout.saturating_mul(1 << doubled).min(self.max_hello_timeout)
     }
 
     /// Bytes of UDP payload of a packet of [`min_mtu`](Self::min_mtu).
@@ -234,8 +244,7 @@ impl Default for Config {
             fit_sync: false,
             idle_timeout: Duration::from_secs(60),
             keep_alive: Some(Duration::from_secs(20)),
-            // RFC 6298 section 2.1.
-            hello_timeout: Duration::from_secs(1),
+            hello_timeout: INITIAL_RTO,
             max_hello_timeout: Duration::from_secs(64),
             probe_silence: false,
         }

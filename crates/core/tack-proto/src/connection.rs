@@ -11,7 +11,7 @@ use tacit_ack::AckClock;
 use super::config::{Config, Reader};
 use super::incoming::Accepted;
 use super::receiver::Receiver;
-use super::sender::{LINEAR_TIMEOUTS, Sender};
+use super::sender::Sender;
 use super::silence::Silence;
 use super::violation::Violation;
 use tacit_packet::endpoint::{Endpoint, Ends, Event};
@@ -669,9 +669,7 @@ impl Connection {
     }
 
     fn hello_timeout(&self) -> Duration {
-        let doubled = self.hellos.saturating_sub(1 + LINEAR_TIMEOUTS).min(6);
-        let wait = self.config.hello_timeout.saturating_mul(1 << doubled);
-        wait.min(self.config.max_hello_timeout)
+        self.config.hello_wait(self.hellos.saturating_sub(1))
     }
 
     /// When the peer has been silent for too long.

@@ -33,10 +33,6 @@ const PROBES_BEFORE_IDLE: u64 = 16;
 /// Longest wait between two probes (RFC 6298 section 2.5).
 const PTO_MAX: Duration = Duration::from_secs(60);
 
-/// Repetitions at the start of a connection that do not double the wait: as of a SYN in macOS, and in Linux since 6.5
-/// (net.ipv4.tcp_syn_linear_timeouts).
-pub(super) const LINEAR_TIMEOUTS: u32 = 4;
-
 /// Most times in a row that the peer is asked by several probes though no data arrives: a path may carry questions and no data. Ours: where half
 /// of the packets are lost, the same one is lost once in eight times.
 const ASKED_IN_VAIN_MAX: u8 = 3;
@@ -342,24 +338,17 @@ impl Sender {
     }
 
     /// [`probe_timeout`](Self::probe_timeout), twice as long for each that passed in vain. A peer that is there is asked
-    /// several times before it is given up for its silence (RFC 9000 section 10.1 has three).
+    /// several times before it is given up for its silence (RFC 9000 section 10.1 has three). Until the peer has acknowledged something
+    /// the wait is that of a hello at most.
     pub fn backed_off(&self) -> Duration {
         let longest = (self.config.idle_timeout / PROBES_BEFORE_IDLE).min(PTO_MAX);
+        let longest =
+            if self.heard { longest } else { longest.min(self.config.hello_wait(self.path.timeouts)) };
         // Where answers are lost, the first silences say nothing of a path that is gone or full.
-        let by_chance = self.timeouts_of_outage() - timeouts_of_outage(0);
+        let by_chance = timeouts_of_outage(self.unanswered()) - timeouts_of_outage(0);
         self.probe_timeout()
             .saturating_mul(1 << self.path.timeouts.saturating_sub(by_chance).min(10))
             .min(longest.max(self.probe_timeout()))
-    }
-
-    /// Timeouts in a row that are no chance. Until the first answer the round trip may be longer than its guess, and probes keep the pace
-    /// of hellos.
-    fn timeouts_of_outage(&self) -> u32 {
-        if self.heard {
-            timeouts_of_outage(self.unanswered())
-        } else {
-            timeouts_of_outage(0) + LINEAR_TIMEOUTS
-        }
     }
 
     /// When something happens though nothing arrives.
@@ -397,7 +386,7 @@ impl Sender {
             self.last_sent = now;
             self.watch_stall(now);
             // The first may be a lost tail; more are a path that went away, unless only the peer's window was waited for.
-            if self.path.timeouts == self.timeouts_of_outage() && self.in_flight > 0 {
+            if self.path.timeouts == timeouts_of_outage(self.unanswered()) && self.in_flight > 0 {
                 self.path.congestion.on_timeout(now, self.in_flight(), false);
                 self.path.after_timeout = true;
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tacit_congestion::Algorithm;
 use tacit_packet::Endpoint;
 use tacit_packet::tack::packet::{Body, Control, Data, Stamp, Sync, Tack};
-use tacit_packet::units::{BitRate, SeqNumber};
+use tacit_packet::units::{BitRate, Duration, SeqNumber};
 use tacit_tack_proto::Config;
 
 use crate::script::{FULL, Script, at_ms};
@@ -86,20 +86,25 @@ fn silence_is_probed_with_data_that_asks() {
     }
 }
 
-/// Before the peer has acknowledged anything the wait is that of a hello: the first four timeouts do not double it.
+/// Before the peer has acknowledged anything the wait is that of a hello at most, which doubles after a second.
 #[test]
-fn a_peer_that_has_not_answered_yet_is_asked_steadily() {
-    let mut script = Script::established(Config::default());
+fn a_peer_that_has_not_answered_yet_is_asked_no_later_than_by_a_hello() {
+    let second = Duration::from_secs(1);
+    let mut script = Script::established(Config {
+        hello_timeout: second / 4,
+        max_hello_timeout: second,
+        ..Config::default()
+    });
     script.end.write(3 * u64::from(FULL));
     script.numbered(at_ms(10));
     let mut times = Vec::new();
-    for now in 11..1_000 {
+    for now in 11..4_000 {
         script.end.handle_timeout(at_ms(now));
         times.extend(script.numbered(at_ms(now)).first().map(|_| now));
     }
     let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     // The answer came 10 ms after the hello: thrice that, and 25 ms that an acknowledgment may wait.
-    assert_eq!((times[0], &gaps[..5]), (65, &[55, 55, 55, 55, 110][..]), "{times:?}");
+    assert_eq!((times[0], &gaps[..6]), (65, &[110, 220, 250, 500, 1000, 1000][..]), "{times:?}");
 }
 
 /// The peer hears that its limit holds a stream, and each time again after twice the wait. Once a limit has moved, the first wait is short again.
