@@ -74,11 +74,10 @@ struct Established {
 }
 
 /// A client's third message, without which the server can read nothing. It leaves before the first packet, before each probe, and
-/// before the first packet after a probe timeout. That timer always runs: the answer to the client's first probe is missing.
+/// before each packet after a probe timeout. That timer always runs: the answer to the client's first probe is missing.
 struct Finish {
     datagram: Vec<u8>,
-    /// Probe timeouts of the core when it left last.
-    timeouts: Option<u64>,
+    has_left: bool,
 }
 
 /// An unverified reason to end: an ICMP error, or a datagram that any host on the path may have sent. It takes effect
@@ -389,9 +388,8 @@ impl Session {
     fn say_finish(&mut self, is_probe: bool) {
         let Stage::Established(established) = &mut self.stage else { return };
         let Some(finish) = &mut established.finish else { return };
-        let timeouts = self.core.timeouts();
-        if is_probe || finish.timeouts != Some(timeouts) {
-            finish.timeouts = Some(timeouts);
+        if is_probe || self.core.timeouts() > 0 || !finish.has_left {
+            finish.has_left = true;
             self.outbox.push_back((self.remote, finish.datagram.clone()));
         }
     }

@@ -88,7 +88,7 @@ impl Session {
         let Some((message, keys)) = initiator.finish() else { return };
         let Body::Answer(hello) = &answer.body else { return };
         let finish = datagram(kind::FINISH, hello.own, &message);
-        let finish = Some(Finish { datagram: finish, timeouts: None });
+        let finish = Some(Finish { datagram: finish, has_left: false });
         self.stage =
             Stage::Established(Box::new(Established { keys, finish, reset: Some(reset), moved: None }));
         self.observer.begin(now, self.remote, hello.own);
