@@ -138,7 +138,6 @@ impl Controller {
     }
 
     /// CUBIC is tested first: this runs for every ACK and every segment, and a comparison costs less than a jump table.
-    #[inline]
     fn window(&self) -> &Window {
         if let Kind::Cubic(cubic) = &self.0 { cubic.window() } else { self.window_of_any() }
     }

@@ -19,7 +19,6 @@ pub(crate) struct Chain<'a> {
 }
 
 /// The index for RST, SYN and FIN flags, `None` for combinations (rsf_index_enc).
-#[inline]
 pub(crate) const fn rsf_index(flags: u8) -> Option<u32> {
     match flags & RSF {
         0 => Some(0),
@@ -31,19 +30,16 @@ pub(crate) const fn rsf_index(flags: u8) -> Option<u32> {
 }
 
 /// The flags for an index of [`rsf_index`].
-#[inline]
 pub(crate) const fn rsf_flags(index: u32) -> u8 {
     [0, flags::RST, flags::SYN, flags::FIN][index as usize & 3]
 }
 
 /// IP ECN, TCP reserved flags, CWR and ECE in the byte of the irregular chain.
-#[inline]
 pub(crate) const fn ecn_bits(header: &Header) -> u32 {
     ((header.ip_ecn & 3) << 6 | (header.reserved & 0xf) << 2 | header.flags >> 6) as u32
 }
 
 /// Sets the header fields that [`ecn_bits`] gathers.
-#[inline]
 pub(crate) const fn set_ecn_bits(header: &mut Header, bits: u32) {
     header.ip_ecn = (bits >> 6) as u8 & 3;
     header.reserved = (bits >> 2) as u8 & 0xf;
@@ -277,7 +273,6 @@ fn unless_zero<T: Default>(
 }
 
 /// static_or_irreg for a field in [`Values`]: `bytes` bytes verbatim when the indicator is set.
-#[inline]
 fn if_indicated(
     coder: &mut impl Coder,
     values: &mut Values,
@@ -360,7 +355,6 @@ pub(crate) fn irregular_chain(
     coder.u16(&mut header.checksum)
 }
 
-#[inline]
 fn irregular_ip(coder: &mut impl Coder, header: &mut Header, values: &Values) -> Result<(), Short> {
     match &mut header.ip {
         Ip::V4 { id, .. } if values[Field::Behavior] == behavior::RANDOM => coder.u16(id),

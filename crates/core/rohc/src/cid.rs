@@ -43,19 +43,16 @@ impl CidSpace {
     }
 
     /// Writes what precedes the first byte of a header: the add-CID byte of a small CID other than 0.
-    #[inline]
     pub(crate) fn write_before(self, cid: u16, writer: &mut Writer<'_>) -> Result<(), Short> {
         if self.is_large() || cid == 0 { Ok(()) } else { writer.put(&[0xe0 | cid as u8]) }
     }
 
     /// Writes what follows the first byte of a header: a large CID.
-    #[inline]
     pub(crate) fn write_after(self, cid: u16, writer: &mut Writer<'_>) -> Result<(), Short> {
         if self.is_large() { write_large(cid, writer) } else { Ok(()) }
     }
 
     /// Reads the first byte of a header and the CID before or after it. Returns the CID and the first byte.
-    #[inline]
     pub(crate) fn read(self, reader: &mut Reader<'_>) -> Result<(u16, u8), Short> {
         let first = reader.next()?;
         if self.is_large() {
@@ -77,13 +74,11 @@ pub(crate) struct Cid {
 
 impl Cid {
     /// See [`CidSpace::write_before`].
-    #[inline]
     pub(crate) fn write_before(self, writer: &mut Writer<'_>) -> Result<(), Short> {
         self.space.write_before(self.number, writer)
     }
 
     /// See [`CidSpace::write_after`].
-    #[inline]
     pub(crate) fn write_after(self, writer: &mut Writer<'_>) -> Result<(), Short> {
         self.space.write_after(self.number, writer)
     }

@@ -81,7 +81,6 @@ impl Default for CompressorConfig {
 
 impl CompressorConfig {
     /// The number of repetitions, as clamped by [`Compressor::new`].
-    #[inline]
     pub(crate) const fn repetitions(&self) -> u8 {
         self.repeat
     }
@@ -132,7 +131,6 @@ impl fmt::Display for CompressError {
 impl core::error::Error for CompressError {}
 
 /// Byte range of the addresses and ports in a parsed packet.
-#[inline]
 const fn key_range(ip: &Ip) -> core::ops::Range<usize> {
     match ip {
         Ip::V4 { .. } => 12..24,
@@ -279,7 +277,6 @@ impl Compressor {
     }
 
     /// Compresses a packet in the context of its flow.
-    #[inline]
     fn compress_in(
         &mut self,
         cid: u16,

@@ -51,13 +51,11 @@ impl Crc {
     }
 
     /// The state before the first byte.
-    #[inline]
     pub const fn start(&self) -> u8 {
         self.initial
     }
 
     /// The state after `bytes`. The state after the last byte is the CRC itself.
-    #[inline]
     pub fn update(&self, state: u8, bytes: &[u8]) -> u8 {
         let mut state = state;
         let mut blocks = bytes.chunks_exact(8);
@@ -120,7 +118,6 @@ impl Crc {
     }
 
     /// The remainder of seven bytes, the first of them lowest in `word`.
-    #[inline]
     fn remainder(&self, word: u64) -> u8 {
         let bytes = word.to_le_bytes();
         (0..7).fold(0, |state, at| state ^ self.tables[6 - at][usize::from(bytes[at])])
@@ -129,7 +126,6 @@ impl Crc {
 
 /// Sixteen bytes with the same remainder as `blocks` after this state; the length of `blocks` is a multiple of sixteen.
 /// Requires a period of 127, so that a bit one block earlier is equivalent to a bit one place earlier.
-#[inline]
 fn fold_sixteen(state: u8, blocks: &[u8]) -> u128 {
     let mut folded = 0;
     let mut state = u128::from(state);
@@ -142,7 +138,6 @@ fn fold_sixteen(state: u8, blocks: &[u8]) -> u128 {
 }
 
 /// Seven bytes with the same remainder as `bytes`, at least eight, after this initial state.
-#[inline]
 fn fold_seven(initial: u8, bytes: &[u8]) -> u64 {
     const SEVEN: u64 = u64::MAX >> 8;
     let head = bytes.len() % 7;

@@ -314,7 +314,6 @@ impl Decompressor {
         }
     }
 
-    #[inline]
     fn decompress_co(
         &mut self,
         cid: u16,
@@ -452,7 +451,6 @@ impl Decompressor {
     ///
     /// A compressor repeats such packets until it receives feedback. One ACK is enough, but in case it is lost, ACKs
     /// are also sent for the 2nd, 4th and 8th packet of the run, and for every 16th.
-    #[inline]
     fn positive_feedback(&mut self, cid: u16, format: FormatKind) -> Option<Feedback> {
         if !self.config.feedback {
             return None;

@@ -79,7 +79,6 @@ pub(crate) struct Values([u32; FIELDS]);
 impl Values {
     /// The values of a packet before its own fields are read: those of the context, with the ACK flag set and other
     /// flags clear.
-    #[inline]
     pub(crate) fn inherit(kept: &ContextFields) -> Self {
         let mut values = [0; FIELDS];
         values[..CONTEXT_FIELDS].copy_from_slice(kept);
@@ -87,7 +86,6 @@ impl Values {
         Self(values)
     }
 
-    #[inline]
     pub(crate) fn kept(&self) -> &ContextFields {
         self.0.first_chunk().expect("KEPT is below FIELDS")
     }
@@ -95,14 +93,12 @@ impl Values {
 
 impl core::ops::Index<Field> for Values {
     type Output = u32;
-    #[inline]
     fn index(&self, field: Field) -> &u32 {
         &self.0[field as usize]
     }
 }
 
 impl core::ops::IndexMut<Field> for Values {
-    #[inline]
     fn index_mut(&mut self, field: Field) -> &mut u32 {
         &mut self.0[field as usize]
     }
@@ -111,7 +107,6 @@ impl core::ops::IndexMut<Field> for Values {
 /// A set of fields.
 pub(crate) type Mask = u64;
 
-#[inline]
 pub(crate) const fn bit(field: Field) -> Mask {
     1 << field as usize
 }
@@ -141,19 +136,16 @@ const fn lsb(field: Field, bits: u8, offset: i32) -> Slot {
 
 impl Slot {
     /// Number of bits on the wire.
-    #[inline]
     pub(crate) const fn bits(&self) -> u32 {
         self.bits as u32
     }
 
     /// True if the bits are the value itself, independent of the reference.
-    #[inline]
     pub(crate) const fn is_raw(&self) -> bool {
         self.lsb.is_none()
     }
 
     /// True if a decompressor with this reference decodes `value` from this slot.
-    #[inline]
     pub(crate) const fn fits(&self, reference: u32, value: u32) -> bool {
         match self.lsb {
             None => true,
@@ -346,7 +338,6 @@ pub(crate) static COMMON: Format = format(FormatKind::CoCommon, 0b111_1101, 7, &
 
 impl Format {
     /// Finds the format for a first byte: co_common, or one of the formats that the context's IP-ID behaviour selects.
-    #[inline]
     pub(crate) fn of(first: u8, sequential: bool) -> Option<&'static Self> {
         let index = FIRST_BYTE[usize::from(sequential)][usize::from(first)];
         match usize::from(index) {
@@ -361,7 +352,6 @@ impl Format {
     }
 
     /// Packs the base header into the last `len` bytes of a big-endian word.
-    #[inline]
     pub(crate) fn pack(&self, values: &Values) -> u64 {
         let mut word = u64::from(self.discriminator);
         for slot in self.slots {
@@ -372,7 +362,6 @@ impl Format {
     }
 
     /// Unpacks the base header from a word as produced by [`Format::pack`]. `values` must contain the references.
-    #[inline]
     pub(crate) fn unpack(&self, word: u64, values: &mut Values) {
         let mut left = self.len as u32 * 8 - u32::from(self.discriminator_bits);
         for slot in self.slots {

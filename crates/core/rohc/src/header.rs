@@ -37,7 +37,6 @@ pub mod flags {
 
     /// True for the flags of a segment that is a pure ACK if it has no payload: ACK is set, and SYN, FIN, RST and URG
     /// are clear. PSH, ECE and CWR (RFC 3168) are allowed.
-    #[inline]
     pub const fn only_acknowledge(flags: u8) -> bool {
         flags & (ACK | SYN | FIN | RST | URG) == ACK
     }
@@ -110,7 +109,6 @@ pub enum Ip {
 
 impl Ip {
     /// Length of the IP header in bytes.
-    #[inline]
     pub const fn header_len(&self) -> usize {
         match self {
             Self::V4 { .. } => IPV4_LEN,
@@ -162,7 +160,6 @@ impl Header {
     /// Refuses headers that [`Header::emit`] could not restore: IP options, extension headers, fragments, a wrong IPv4
     /// checksum, inconsistent lengths, or a truncated packet. Bytes beyond the length in the IP header (link padding)
     /// are ignored.
-    #[inline]
     pub fn parse(packet: &[u8]) -> Result<Self, ParseError> {
         Self::parse_either::<true>(packet).map(|(header, _)| header)
     }
@@ -251,7 +248,6 @@ impl Header {
     /// True if the TCP checksum in `packet` equals [`Header::tcp_checksum`]. `packet` must be a whole packet with this
     /// IP header.
     #[cfg(any(test, feature = "hack"))]
-    #[inline]
     pub(crate) fn packet_checks(&self, packet: &[u8]) -> bool {
         let addresses = match self.ip {
             Ip::V4 { .. } => 12,
@@ -265,7 +261,6 @@ impl Header {
     }
 
     /// Length of the IP and TCP headers together in bytes, at most [`MAX_HEADER_LEN`].
-    #[inline]
     pub const fn len(&self) -> usize {
         self.ip.header_len() + TCP_LEN + self.options.len as usize
     }
@@ -276,19 +271,16 @@ impl Header {
     }
 
     /// True if all flag bits in `mask` are set.
-    #[inline]
     pub const fn has(&self, mask: u8) -> bool {
         self.flags & mask == mask
     }
 
     /// True for a pure ACK: no payload, and [no flag with another meaning](flags::only_acknowledge).
-    #[inline]
     pub const fn is_pure_ack(&self) -> bool {
         self.payload_len == 0 && flags::only_acknowledge(self.flags)
     }
 
     /// The IPv4 identification; 0 for IPv6.
-    #[inline]
     pub const fn ip_id(&self) -> u16 {
         match self.ip {
             Ip::V4 { id, .. } => id,
@@ -328,7 +320,6 @@ impl Header {
         Some(len)
     }
 
-    #[inline]
     fn emit_v4(&self, out: &mut [u8; IPV4_LEN], tcp_len: u16) {
         let Ip::V4 { source, destination, id, dont_fragment } = self.ip else {
             return;
@@ -349,7 +340,6 @@ impl Header {
         out[10..12].copy_from_slice(&checksum.to_be_bytes());
     }
 
-    #[inline]
     fn emit_v6(&self, out: &mut [u8; IPV6_LEN], tcp_len: u16) {
         let Ip::V6 { source, destination, flow_label } = self.ip else {
             return;
@@ -365,7 +355,6 @@ impl Header {
     }
 
     /// The TCP checksum of a segment with this header and `payload` (RFC 9293 section 3.1, RFC 8200 section 8.1).
-    #[inline]
     pub fn tcp_checksum(&self, payload: &[u8]) -> u16 {
         let tcp_len = TCP_LEN as u32 + u32::from(self.options.len) + payload.len() as u32;
         let addresses = match &self.ip {
@@ -383,7 +372,6 @@ impl Header {
     }
 
     /// True if the TCP checksum is correct for `payload`.
-    #[inline]
     pub fn has_valid_checksum(&self, payload: &[u8]) -> bool {
         // 0x0000 and 0xffff both represent zero in ones' complement. Only the one that `tcp_checksum` computes can be
         // restored.
@@ -445,7 +433,6 @@ impl Options {
     pub const NONE: Self = Self { len: 0, bytes: [0; MAX_OPTIONS_LEN] };
 
     /// Creates an area with these bytes. Returns `None` unless the length is a multiple of four and at most 40.
-    #[inline]
     pub fn new(options: &[u8]) -> Option<Self> {
         if options.len() > MAX_OPTIONS_LEN || !options.len().is_multiple_of(4) {
             return None;
@@ -456,7 +443,6 @@ impl Options {
     }
 
     /// Lets `fill` write the area and return its length. Returns false unless that length is a multiple of four.
-    #[inline]
     pub(crate) fn refill(&mut self, fill: impl FnOnce(&mut [u8; MAX_OPTIONS_LEN]) -> Option<usize>) -> bool {
         let Some(len) = fill(&mut self.bytes) else { return false };
         // Bytes after the area are zero, because headers are compared as a whole.
@@ -469,19 +455,16 @@ impl Options {
     }
 
     /// Iterates over the options in an option area.
-    #[inline]
     pub(crate) const fn iter_over(bytes: &[u8]) -> OptionIter<'_> {
         OptionIter { rest: bytes }
     }
 
     /// The bytes of the area.
-    #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }
 
     /// Iterates over the options.
-    #[inline]
     pub fn iter(&self) -> OptionIter<'_> {
         OptionIter { rest: self.as_bytes() }
     }
@@ -548,7 +531,6 @@ pub struct OptionIter<'a> {
 
 impl<'a> OptionIter<'a> {
     /// The bytes not yet iterated over.
-    #[inline]
     pub const fn as_bytes(&self) -> &'a [u8] {
         self.rest
     }
@@ -557,7 +539,6 @@ impl<'a> OptionIter<'a> {
 impl<'a> Iterator for OptionIter<'a> {
     type Item = TcpOption<'a>;
 
-    #[inline]
     fn next(&mut self) -> Option<TcpOption<'a>> {
         let all = self.rest;
         let (&kind, rest) = all.split_first()?;
@@ -590,7 +571,6 @@ impl<'a> Iterator for OptionIter<'a> {
 }
 
 /// Copies word by word. An option area is short, and a call to memcpy would take longer.
-#[inline]
 fn copy_words(from: &[u8], to: &mut [u8]) {
     for (to, from) in to.chunks_exact_mut(4).zip(from.chunks_exact(4)) {
         to.copy_from_slice(from);
@@ -598,13 +578,11 @@ fn copy_words(from: &[u8], to: &mut [u8]) {
 }
 
 /// The 16-bit big-endian word at `at`. The caller must ensure that it exists.
-#[inline]
 pub(crate) fn be16(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
 /// The 32-bit big-endian word at `at`. The caller must ensure that it exists.
-#[inline]
 pub(crate) fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
@@ -641,7 +619,6 @@ const fn add(a: u64, b: u64) -> u64 {
 }
 
 /// Folds a sum of words to 16 bits.
-#[inline]
 pub(crate) const fn fold(sum: u64) -> u16 {
     // The result has 33 bits at first, then 18, 17 and 16.
     let sum = (sum & 0xffff_ffff) + (sum >> 32);

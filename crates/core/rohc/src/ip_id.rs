@@ -9,14 +9,12 @@ pub(crate) mod behavior {
 }
 
 /// The offset from the MSN that is sent instead of the IP-ID, after a byte swap if the behaviour requires it.
-#[inline]
 pub(crate) const fn ip_id_offset(ip_id: u16, msn: u32, behavior: u32) -> u32 {
     let id = if behavior == behavior::SWAPPED { ip_id.swap_bytes() } else { ip_id };
     id.wrapping_sub(msn as u16) as u32
 }
 
 /// The IP-ID for an offset: the inverse of [`ip_id_offset`].
-#[inline]
 pub(crate) const fn ip_id_from_offset(offset: u32, msn: u32, behavior: u32) -> u16 {
     let id = (offset as u16).wrapping_add(msn as u16);
     if behavior == behavior::SWAPPED { id.swap_bytes() } else { id }

@@ -140,7 +140,6 @@ pub(crate) const TS_FORMS: [(usize, u32, Lsb); 4] = [
 ];
 
 /// Reads a timestamp relative to `reference`.
-#[inline]
 pub(crate) fn read_timestamp(reference: u32, reader: &mut Reader<'_>) -> Result<u32, Short> {
     let first = reader.rest.first().ok_or(Short)?;
     let (bytes, _, lsb) = TS_FORMS[first.leading_ones().min(3) as usize];

@@ -30,33 +30,28 @@ impl Lsb {
     }
 
     /// The low bits of `value`, which are sent.
-    #[inline]
     pub const fn encode(self, value: u32) -> u32 {
         value & self.mask()
     }
 
     /// Decodes `bits` relative to `reference` (32-bit field).
-    #[inline]
     pub const fn decode(self, reference: u32, bits: u32) -> u32 {
         let low = reference.wrapping_sub(self.offset as u32);
         low.wrapping_add(bits.wrapping_sub(low) & self.mask())
     }
 
     /// Decodes `bits` relative to `reference` (16-bit field).
-    #[inline]
     pub const fn decode16(self, reference: u16, bits: u32) -> u16 {
         self.decode(reference as u32, bits) as u16
     }
 
     /// True if a decompressor with this reference decodes `value` correctly (32-bit field).
-    #[inline]
     pub const fn fits(self, reference: u32, value: u32) -> bool {
         let low = reference.wrapping_sub(self.offset as u32);
         value.wrapping_sub(low) <= self.mask()
     }
 
     /// True if a decompressor with this reference decodes `value` correctly (16-bit field).
-    #[inline]
     pub const fn fits16(self, reference: u16, value: u16) -> bool {
         let low = reference.wrapping_sub(self.offset as u16);
         value.wrapping_sub(low) as u32 <= self.mask()
@@ -87,7 +82,6 @@ impl<const N: usize> Window<N> {
     }
 
     /// Records a value that was sent, and keeps the latest `width` values (1..=N).
-    #[inline]
     pub fn push(&mut self, value: u32, width: usize) {
         let width = width.clamp(1, N);
         let at = usize::from(self.next) % width;
@@ -97,7 +91,6 @@ impl<const N: usize> Window<N> {
     }
 
     /// The values, in no particular order.
-    #[inline]
     pub fn values(&self) -> &[u32] {
         &self.values[..usize::from(self.len)]
     }

@@ -62,7 +62,6 @@ impl Template {
     pub(crate) const NONE: Self = Self { version: 0, bytes: [0; MAX_LEN], sum: 0 };
 
     /// Removes the header.
-    #[inline]
     pub(crate) fn forget(&mut self) {
         self.version = 0;
     }
@@ -86,7 +85,6 @@ impl Template {
     }
 
     /// The layout, and whether it is IPv6; `None` if no header is stored.
-    #[inline]
     pub(crate) fn layout(&self) -> Option<(&'static Layout, bool)> {
         match self.version {
             1 => Some((&LAYOUTS[0], false)),
@@ -95,7 +93,6 @@ impl Template {
         }
     }
 
-    #[inline]
     pub(crate) fn bytes(&self) -> &[u8; MAX_LEN] {
         &self.bytes
     }
@@ -114,13 +111,11 @@ impl Template {
     }
 
     /// True if `checksum` is what a sender computes for the IPv4 header with this IP-ID.
-    #[inline]
     pub(crate) fn has_ipv4_checksum(&self, id: u16, checksum: u16) -> bool {
         self.ipv4_checksum(id) == checksum
     }
 
     /// The checksum of the IPv4 header with this IP-ID.
-    #[inline]
     pub(crate) fn ipv4_checksum(&self, id: u16) -> u16 {
         let sum = self.sum + u32::from(id);
         let sum = (sum & 0xffff) + (sum >> 16);

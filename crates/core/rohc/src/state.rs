@@ -38,7 +38,6 @@ pub(crate) fn observe(header: &Header, values: &mut Values) {
 }
 
 /// The value of [`Field::KeptFlags`] for these flags.
-#[inline]
 pub(crate) const fn kept_flags(flags: u8) -> u32 {
     (flags >> 4 & 3) as u32
 }
@@ -46,7 +45,6 @@ pub(crate) const fn kept_flags(flags: u8) -> u32 {
 /// field_scaling of both the sequence number and the acknowledgment number (RFC 6846 section 6.4.8).
 ///
 /// A packet without payload has no scaling factor for its sequence number, so the established one is kept.
-#[inline]
 pub(crate) fn scale(values: &mut Values) {
     let (ack, stride) = (values[Field::Ack], values[Field::Stride]);
     if let Some(scaled) = ack.checked_div(stride) {
@@ -62,7 +60,6 @@ pub(crate) fn scale(values: &mut Values) {
 
 /// Writes the fields of a CO packet into `header`. Static fields are unchanged. An IP-ID from the irregular chain must
 /// already be there.
-#[inline]
 pub(crate) fn reconstruct(values: &Values, header: &mut Header) {
     header.seq = values[Field::Seq];
     header.ack = values[Field::Ack];

@@ -13,7 +13,6 @@ pub(crate) trait Coder {
 
     fn bytes(&mut self, value: &mut [u8]) -> Result<(), Short>;
 
-    #[inline]
     fn u8(&mut self, value: &mut u8) -> Result<(), Short> {
         let mut bytes = [*value];
         self.bytes(&mut bytes)?;
@@ -21,7 +20,6 @@ pub(crate) trait Coder {
         Ok(())
     }
 
-    #[inline]
     fn u16(&mut self, value: &mut u16) -> Result<(), Short> {
         let mut bytes = value.to_be_bytes();
         self.bytes(&mut bytes)?;
@@ -29,7 +27,6 @@ pub(crate) trait Coder {
         Ok(())
     }
 
-    #[inline]
     fn u32(&mut self, value: &mut u32) -> Result<(), Short> {
         let mut bytes = value.to_be_bytes();
         self.bytes(&mut bytes)?;
@@ -38,7 +35,6 @@ pub(crate) trait Coder {
     }
 
     /// Codes the low `count` bytes (at most four) of a word.
-    #[inline]
     fn low(&mut self, count: usize, word: &mut u32) -> Result<(), Short> {
         let mut bytes = word.to_be_bytes();
         self.bytes(&mut bytes[4 - count..])?;
@@ -48,7 +44,6 @@ pub(crate) trait Coder {
     }
 
     /// Codes `value` as the `lsb.bits / 8` bytes of an LSB encoding relative to `reference`, modulo `width_mask` + 1.
-    #[inline]
     fn lsb(&mut self, lsb: Lsb, width_mask: u32, reference: u32, value: &mut u32) -> Result<(), Short> {
         let mut bits = lsb.encode(*value);
         self.low(lsb.bits as usize / 8, &mut bits)?;
@@ -65,19 +60,16 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    #[inline]
     pub(crate) const fn new(rest: &'a [u8]) -> Self {
         Self { rest }
     }
 
-    #[inline]
     pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], Short> {
         let (taken, rest) = self.rest.split_at_checked(len).ok_or(Short)?;
         self.rest = rest;
         Ok(taken)
     }
 
-    #[inline]
     pub(crate) fn next(&mut self) -> Result<u8, Short> {
         let (&first, rest) = self.rest.split_first().ok_or(Short)?;
         self.rest = rest;
@@ -88,7 +80,6 @@ impl<'a> Reader<'a> {
 impl Coder for Reader<'_> {
     const READS: bool = true;
 
-    #[inline]
     fn bytes(&mut self, value: &mut [u8]) -> Result<(), Short> {
         value.copy_from_slice(self.take(value.len())?);
         Ok(())
@@ -102,12 +93,10 @@ pub(crate) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    #[inline]
     pub(crate) const fn new(out: &'a mut [u8]) -> Self {
         Self { out, len: 0 }
     }
 
-    #[inline]
     pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<(), Short> {
         let end = self.len + bytes.len();
         self.out.get_mut(self.len..end).ok_or(Short)?.copy_from_slice(bytes);
@@ -116,7 +105,6 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes the first `len` bytes of a big-endian word.
-    #[inline]
     pub(crate) fn put_word(&mut self, word: u64, len: usize) -> Result<(), Short> {
         let bytes = word.to_be_bytes();
         // If there is room for all eight bytes, a copy of fixed length is faster. The excess is overwritten or ignored.
@@ -129,7 +117,6 @@ impl<'a> Writer<'a> {
     }
 
     /// The bytes written so far.
-    #[inline]
     pub(crate) fn written(&mut self) -> &mut [u8] {
         &mut self.out[..self.len]
     }
@@ -138,7 +125,6 @@ impl<'a> Writer<'a> {
 impl Coder for Writer<'_> {
     const READS: bool = false;
 
-    #[inline]
     fn bytes(&mut self, value: &mut [u8]) -> Result<(), Short> {
         self.put(value)
     }

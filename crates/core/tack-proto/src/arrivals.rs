@@ -199,7 +199,6 @@ impl Arrivals {
         self.base.on_overtaken(now, hole.wait, place + self.settling < self.holes.len());
     }
 
-    #[inline]
     fn add(&mut self, number: Position) {
         if number == self.cumulative {
             self.cumulative = number + 1;
@@ -282,7 +281,6 @@ struct LossMeter {
 }
 
 impl LossMeter {
-    #[inline]
     fn on_expected(&mut self, packets: u64) {
         self.expected += packets;
         if self.expected >= LOSS_WINDOW {

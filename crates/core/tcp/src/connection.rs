@@ -329,7 +329,6 @@ impl Connection {
     }
 
     /// When congestion control acts on its own; `None` before data can be sent, and after the end.
-    #[inline]
     fn congestion_deadline(&self) -> Option<Instant> {
         match self.state {
             State::Closed | State::Listen | State::SynSent | State::SynReceived | State::TimeWait => None,

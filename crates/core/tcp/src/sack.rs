@@ -176,7 +176,6 @@ impl Scoreboard {
 
     /// [`acknowledge`](Self::acknowledge) for a board that [is plain](Self::is_plain): removes everything below `una`;
     /// only the first and the last removed segment matter for the result.
-    #[inline]
     fn acknowledge_plain(&mut self, una: Position, now: Instant) -> Acknowledged {
         let mut covered = Acknowledged::default();
         while let Some(front) = self.segments.front_mut().filter(|front| front.start < una) {

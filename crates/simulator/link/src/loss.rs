@@ -61,7 +61,6 @@ impl LossProcess {
     }
 
     /// True if it never loses a packet.
-    #[inline]
     pub(crate) fn is_none(&self) -> bool {
         matches!(self.loss, Loss::None)
     }
@@ -73,7 +72,6 @@ impl LossProcess {
         !matches!(self.loss, Loss::None) && self.takes_some()
     }
 
-    #[inline]
     fn takes_some(&mut self) -> bool {
         let number = self.seen;
         self.seen += 1;

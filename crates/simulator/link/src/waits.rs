@@ -54,7 +54,6 @@ impl<const EXACT_BITS: u32> Waits<EXACT_BITS> {
         all
     }
 
-    #[inline]
     fn bucket(us: u64) -> usize {
         if us < Self::EXACT {
             return us as usize;

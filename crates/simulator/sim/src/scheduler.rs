@@ -41,7 +41,6 @@ struct Event {
 const COMPONENT_BITS: u32 = 24;
 
 impl Event {
-    #[inline]
     fn component(self) -> u32 {
         (self.turn & ((1 << COMPONENT_BITS) - 1)) as u32
     }
@@ -122,7 +121,6 @@ impl Scheduler {
     }
 
     /// The next event, valid or not.
-    #[inline]
     fn first(&self) -> Option<Event> {
         let soon = self.soon.last();
         match self.late.peek() {
@@ -131,7 +129,6 @@ impl Scheduler {
         }
     }
 
-    #[inline]
     fn pop(&mut self) -> Option<Event> {
         let soon = self.soon.last().copied();
         let late = self.late.peek().map(|late| late.0);

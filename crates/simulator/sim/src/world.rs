@@ -385,7 +385,6 @@ impl<'o, P: Carried> World<'o, P> {
         RunError::Invariant { at: self.now, what, seed: self.setup.seed }
     }
 
-    #[inline]
     fn event(&mut self, at: Instant, component: u32) -> Result<(), RunError> {
         self.begin_event(at, component);
         self.handle(component);
@@ -395,7 +394,6 @@ impl<'o, P: Carried> World<'o, P> {
         }
     }
 
-    #[inline]
     fn begin_event(&mut self, at: Instant, component: u32) {
         if at >= self.look_at {
             self.look(at);

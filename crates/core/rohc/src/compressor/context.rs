@@ -93,7 +93,6 @@ struct Plan {
 
 impl Plan {
     /// The packet format, for a packet without a base context.
-    #[inline]
     fn kind(&self) -> FormatKind {
         match self.format {
             Some(format) => format.kind,
@@ -268,7 +267,6 @@ impl Context {
     }
 
     /// Counts a packet that was sent.
-    #[inline]
     fn count(&mut self, plan: &Plan, now_ms: u64) {
         self.since_ir = self.since_ir.saturating_add(1);
         self.since_dyn = self.since_dyn.saturating_add(1);
@@ -301,7 +299,6 @@ impl Context {
 
     /// Adapts the IP-ID behaviour, the stride and the use of ECN to the flow. `marked` means that the ECN bits or DSCP
     /// of an outer header changed; the irregular chain carries these while ECN is in use.
-    #[inline]
     fn learn(&mut self, header: &Header, marked: bool, config: &CompressorConfig) {
         let fresh = self.history.entries().is_empty();
         match header.ip {
@@ -326,7 +323,6 @@ impl Context {
         self.stride.observe(header.ack);
     }
 
-    #[inline]
     fn learn_ip_id(&mut self, id: u16, fresh: bool) {
         let near = |delta: u16| (1..=IP_ID_NEAR).contains(&delta);
         let last = self.last_ip_id;
@@ -367,7 +363,6 @@ impl Context {
 
     /// Treats the IP-ID as random if it jumps forward more often than `IP_ID_JUMP` allows. A jump costs one or two
     /// co_common packets, random behaviour two bytes in each packet. Hosts that merge segments count each segment.
-    #[inline]
     fn weigh_jumps(&mut self, id: u16, last: u16, seen: u32) -> u32 {
         let step = match seen {
             behavior::SEQUENTIAL => id.wrapping_sub(last),
@@ -388,7 +383,6 @@ impl Context {
     }
 
     /// Starts a refresh of the context or its dynamic part when the interval has passed without feedback.
-    #[inline]
     fn refresh_if_due(&mut self, now_ms: u64, config: &CompressorConfig) {
         if self.has_feedback {
             return;
@@ -421,7 +415,6 @@ impl Context {
     }
 
     /// Chooses the smallest packet that decompresses correctly with each of the references the peer may hold.
-    #[inline]
     fn plan(&mut self, values: &mut Values, repeat: u8) -> Plan {
         let is_static = self.ir_left > 0;
         if is_static || self.dyn_left > 0 || values[Field::Rsf] > 3 {
@@ -438,7 +431,6 @@ impl Context {
 
     /// Returns the smallest format that can represent the packet. Formats are sorted by length, so it is the first that
     /// fits, unless co_common is shorter.
-    #[inline]
     fn smallest(&self, changed: Mask, values: &mut Values) -> &'static Format {
         const CHANGEABLE: Mask = bit(Field::Seq)
             | bit(Field::Ack)
@@ -529,7 +521,6 @@ impl Context {
         bytes
     }
 
-    #[inline]
     fn write_co(
         &mut self,
         format: &'static Format,

@@ -28,7 +28,6 @@ impl FlowKey {
     }
 
     /// True if the key equals `key`, which must have at least twelve bytes.
-    #[inline]
     fn is(&self, key: &[u8]) -> bool {
         // Compare the first twelve bytes separately: this covers all of IPv4 with a comparison of fixed length.
         key.len() == usize::from(self.len)
@@ -104,7 +103,6 @@ impl Flows {
     }
 
     /// The CID of the last packet, if it is still assigned.
-    #[inline]
     pub(super) const fn latest_cid(&self) -> Option<u16> {
         if self.latest == NONE { None } else { Some(self.latest) }
     }

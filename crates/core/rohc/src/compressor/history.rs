@@ -19,7 +19,6 @@ impl History {
         Self { entries: [[0; CONTEXT_FIELDS]; MAX_REPEAT as usize], len: 0, latest: 0 };
 
     /// In no particular order.
-    #[inline]
     pub(crate) fn entries(&self) -> &[ContextFields] {
         &self.entries[..self.len]
     }
@@ -31,7 +30,6 @@ impl History {
     }
 
     /// Records a packet that was sent and keeps the last `width` packets. `width` must be the same in every call.
-    #[inline]
     pub(crate) fn push(&mut self, kept: &ContextFields, width: u8) {
         let width = usize::from(width.clamp(1, MAX_REPEAT));
         let mut at = self.latest + 1;
@@ -98,19 +96,16 @@ impl History {
     }
 
     /// True if every possible reference has this value.
-    #[inline]
     pub(crate) fn all(&self, field: Field, value: u32) -> bool {
         self.len > 0 && self.entries().iter().all(|entry| entry[field as usize] == value)
     }
 
     /// True if the encoding yields this value with every possible reference (32-bit field).
-    #[inline]
     pub(crate) fn fits(&self, field: Field, lsb: Lsb, value: u32) -> bool {
         self.len > 0 && self.entries().iter().all(|entry| lsb.fits(entry[field as usize], value))
     }
 
     /// True if the slot yields this value with every possible reference.
-    #[inline]
     pub(crate) fn fits_slot(&self, slot: &Slot, value: u32) -> bool {
         slot.is_raw() || self.entries().iter().all(|entry| slot.fits(entry[slot.field as usize], value))
     }

@@ -349,7 +349,6 @@ fn replace<T: PartialEq>(slot: &mut T, value: T) -> bool {
 }
 
 /// The shortest form of a timestamp that decodes correctly with every reference, as an index into [`TS_FORMS`].
-#[inline]
 fn timestamp_form(field: Field, value: u32, history: &History) -> Option<usize> {
     TS_FORMS.iter().position(|&(_, _, lsb)| history.fits(field, lsb, value))
 }

@@ -31,7 +31,6 @@ impl StrideFinder {
         Self { stride: 0, candidate: 0, hits: 0, misses: 0, last_ack: 0, divided: 0 };
 
     /// The stride, or 0 while it is unknown.
-    #[inline]
     pub(crate) const fn get(&self) -> u32 {
         self.stride
     }
@@ -69,7 +68,6 @@ impl StrideFinder {
     }
 
     /// Does the same as [`StrideFinder::observe`], for a step returned by [`StrideFinder::usual_step`].
-    #[inline]
     pub(crate) fn note_usual_step(&mut self, ack: u32, step: u32) {
         self.last_ack = ack;
         if step != 0 {

@@ -179,7 +179,6 @@ impl Context {
     }
 
     /// Distance of the MSN from the reference; positive if it is ahead.
-    #[inline]
     pub(super) fn age(&self, values: &Values) -> i16 {
         (values[Field::Msn] as u16).wrapping_sub(self.msn()) as i16
     }
@@ -255,7 +254,6 @@ impl Context {
     }
 
     /// Updates the context with the values of a packet.
-    #[inline]
     pub(super) fn accept(&mut self, decoded: &mut Decoded<'_>, scratch: &Scratch) {
         if decoded.generic {
             self.generics = scratch.generics;
@@ -275,7 +273,6 @@ impl Context {
     }
 
     /// Counts a packet that was delivered.
-    #[inline]
     pub(super) fn succeeded(&mut self) {
         self.failures = 0;
         self.strong_failures = 0;
@@ -283,7 +280,6 @@ impl Context {
         self.outage.clear();
     }
 
-    #[inline]
     fn commit(&mut self, header: Header, values: &mut Values, items: Items) {
         if let Ip::V4 { id, .. } = header.ip {
             values[Field::IpIdOffset] = ip_id_offset(id, values[Field::Msn], values[Field::Behavior]);
@@ -450,7 +446,6 @@ struct Check<'a> {
 
 impl Check<'_> {
     /// Writes the packet. Returns its length, and whether the CRC is correct.
-    #[inline]
     fn write(&self, header: &Header, out: &mut [u8]) -> Result<(usize, bool), Fault> {
         let len = emit(header, self.layers, self.payload, out)?;
         let bytes = &out[..len - self.payload.len()];
@@ -502,7 +497,6 @@ fn is_same_flow(a: &Header, b: &Header) -> bool {
 }
 
 /// Reads a base header of `len` bytes into a word. Its first byte precedes a large CID.
-#[inline]
 fn base_word(len: usize, first: u8, reader: &mut Reader<'_>) -> Result<u64, Short> {
     let more = len - 1;
     let bytes = reader.rest;
@@ -516,7 +510,6 @@ fn base_word(len: usize, first: u8, reader: &mut Reader<'_>) -> Result<u64, Shor
 }
 
 /// The length of the payload, or an error if the packet is too long for its IP headers.
-#[inline]
 fn payload_len(header: &Header, layers: Option<&Layers>, payload: &[u8]) -> Result<u16, Fault> {
     let fits = match layers {
         None => {

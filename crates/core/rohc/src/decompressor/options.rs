@@ -44,7 +44,6 @@ impl Items {
         self.len
     }
 
-    #[inline]
     pub(crate) fn list(&self) -> &[u8] {
         &self.list[..usize::from(self.len)]
     }
@@ -134,7 +133,6 @@ impl Items {
     }
 
     /// Writes the option area. Returns false if it would exceed 40 bytes or is not a multiple of four.
-    #[inline]
     pub(crate) fn build(&self, generics: &Generics, values: &Values, options: &mut Options) -> bool {
         options.refill(|area| {
             if self.list() == [index::NOP, index::NOP, index::TIMESTAMPS] {
@@ -151,7 +149,6 @@ impl Items {
         })
     }
 
-    #[inline]
     fn write_option(
         &self,
         at: u8,

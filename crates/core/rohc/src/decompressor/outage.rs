@@ -58,14 +58,12 @@ impl Outage {
     }
 
     /// Resets the failures after a success.
-    #[inline]
     pub(super) fn clear(&mut self) {
         self.fresh = true;
         self.credit = (self.credit + 1).min(SAVINGS);
     }
 
     /// Takes a sample of the pace every [`PACE_PACKETS`] packets.
-    #[inline]
     pub(super) fn note(&mut self, kept: &ContextFields) {
         if kept[Field::Msn as usize].is_multiple_of(PACE_PACKETS) || self.notes[1] == (0, 0) {
             self.notes = [self.notes[1], (kept[Field::Msn as usize] as u16, progress(kept))];

@@ -20,13 +20,11 @@ pub(super) struct Sack {
 }
 
 impl Sack {
-    #[inline]
     pub fn as_slice(&self) -> &[Block] {
         &self.blocks[..usize::from(self.len)]
     }
 
     /// Appends a block. Returns `None` if there are already four.
-    #[inline]
     pub fn push(&mut self, block: Block) -> Option<()> {
         *self.blocks.get_mut(usize::from(self.len))? = block;
         self.len += 1;
@@ -35,7 +33,6 @@ impl Sack {
 
     /// The blocks that remain after an acknowledgment of everything before `ack`. The next ACK is expected to repeat
     /// them.
-    #[inline]
     pub fn beyond(&self, ack: u32) -> Self {
         let mut rest = Self::default();
         for block in self.as_slice() {
@@ -65,12 +62,10 @@ pub(super) enum Area {
 }
 
 impl Area {
-    #[inline]
     pub fn parse(options: &Options) -> Self {
         Self::parse_plain(options.as_bytes()).unwrap_or(Self::Raw(*options))
     }
 
-    #[inline]
     fn parse_plain(bytes: &[u8]) -> Option<Self> {
         let word = |at: usize| {
             let bytes = bytes.get(at..at + 4)?;

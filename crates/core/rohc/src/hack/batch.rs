@@ -90,13 +90,11 @@ impl Model {
     };
 
     /// Codes whether the ACK at `index` ends the frame.
-    #[inline]
     pub fn last<C: BitCoder>(&mut self, coder: &mut C, index: usize, is_last: bool) -> bool {
         coder.bit(&mut self.last[index.min(POSITIONS - 1)], is_last)
     }
 
     /// Codes one ACK. Returns `None` if the bits read do not form one.
-    #[inline]
     pub fn ack<C: BitCoder>(
         &mut self,
         c: &mut C,

@@ -47,7 +47,6 @@ impl<'a, L: List<u8>> Writer<'a, L> {
 }
 
 impl<L: List<u8>> Bytes for Writer<'_, L> {
-    #[inline]
     fn byte(&mut self, byte: u8) -> Option<u8> {
         self.0.push(byte);
         Some(byte)
@@ -69,7 +68,6 @@ impl<'a> Reader<'a> {
 }
 
 impl Bytes for Reader<'_> {
-    #[inline]
     fn byte(&mut self, _: u8) -> Option<u8> {
         let (&byte, rest) = self.0.split_first()?;
         self.0 = rest;

@@ -310,7 +310,6 @@ impl<M: Memory> Compressor<M> {
 
 impl Slot {
     /// Counts an ACK of this flow in the majority vote.
-    #[inline]
     fn vote(&mut self) {
         self.hold = (self.hold + 1).min(MOST_HOLD);
     }

@@ -30,7 +30,6 @@ enum IdRule {
 impl IdRule {
     const ALL: [Self; 3] = [Self::Next, Self::NextSwapped, Self::Same];
 
-    #[inline]
     fn expect(self, id: u16) -> u16 {
         match self {
             Self::Next => id.wrapping_add(1),
@@ -111,7 +110,6 @@ pub(super) struct Rare {
 
 impl Rare {
     /// The one-byte fields and their bits in the mask, in frame order.
-    #[inline]
     pub fn bytes(&mut self) -> [(u8, &mut u8); 4] {
         [
             (rare::TOS, &mut self.tos),
@@ -121,7 +119,6 @@ impl Rare {
         ]
     }
 
-    #[inline]
     fn of(header: &Header) -> Self {
         Self {
             mask: 0,
@@ -138,7 +135,6 @@ impl Rare {
     }
 
     /// The values of `self`, with a mask of those that differ from `before`.
-    #[inline]
     fn beside(mut self, before: &Self) -> Self {
         let bit = |changed: bool, bit: u8| if changed { bit } else { 0 };
         self.mask = bit(self.tos != before.tos, rare::TOS)
@@ -212,7 +208,6 @@ impl Delta {
     };
 
     /// True if only the acknowledgment number, timestamps and window differ.
-    #[inline]
     pub const fn is_plain(&self) -> bool {
         self.ip_id == 0
             && self.seq == 0
@@ -267,13 +262,11 @@ impl Context {
     }
 
     /// The expected step in units.
-    #[inline]
     pub const fn steps(&self) -> u32 {
         self.steps
     }
 
     /// The latest nonzero change of the window.
-    #[inline]
     pub const fn window_step(&self) -> u16 {
         self.window_step
     }
@@ -284,7 +277,6 @@ impl Context {
     }
 
     /// Difference of `header` from the expected one. Ignores the TCP checksum, which the caller has verified.
-    #[inline]
     pub fn diff(&self, header: &Header) -> Delta {
         let last = &self.header;
         let moved = header.ack.wrapping_sub(last.ack);
@@ -356,7 +348,6 @@ impl Context {
     /// `delta` does not yield a valid pure ACK; the context is then unusable.
     ///
     /// Works in place, because copying a header that was just stored field by field is slow.
-    #[inline]
     pub fn apply(&mut self, delta: &Delta) -> Option<&Header> {
         let ack = self.header.ack.wrapping_add(match delta.step {
             Step::Units(steps) => steps.checked_mul(self.unit)?,
@@ -417,7 +408,6 @@ impl Context {
     }
 
     /// Advances to `header`, which differs by `delta` from the expected one.
-    #[inline]
     pub fn advance(&mut self, delta: &Delta, header: &Header) {
         self.learn(delta, self.header.ip_id(), header.ip_id());
         self.take_options(&header.options);
@@ -426,7 +416,6 @@ impl Context {
 
     /// Updates the predictions after an ACK that differed by `delta`. `id` is its IPv4 identification, `last_id` that
     /// of the previous ACK.
-    #[inline]
     fn learn(&mut self, delta: &Delta, last_id: u16, id: u16) {
         match delta.step {
             Step::Units(steps) => {
@@ -448,7 +437,6 @@ impl Context {
         }
     }
 
-    #[inline]
     fn take_options(&mut self, options: &Options) {
         if *options != self.header.options {
             self.header.options = *options;
@@ -481,7 +469,6 @@ impl Context {
     }
 
     /// A number of bytes as one value: twice the number of units, or twice the bytes plus one.
-    #[inline]
     pub fn scale(&self, bytes: u32) -> u64 {
         if bytes.is_multiple_of(self.unit) {
             u64::from(bytes / self.unit) << 1
@@ -491,7 +478,6 @@ impl Context {
     }
 
     /// Inverse of [`Context::scale`]; `None` if the bytes do not fit in 32 bits.
-    #[inline]
     pub fn unscale(&self, figure: u64) -> Option<u32> {
         let number = u32::try_from(figure >> 1).ok()?;
         if figure & 1 == 0 { number.checked_mul(self.unit) } else { Some(number) }

@@ -379,7 +379,6 @@ impl<L: List<u8>> Output<L> {
     }
 
     /// Appends the header that differs by `delta` and advances the context to it.
-    #[inline]
     fn push(&mut self, context: &mut Context, delta: &Delta) -> Result<(), Dropped> {
         let header = context.apply(delta).ok_or(Dropped::Malformed)?;
         let room = self.bytes.get_mut(self.end..).ok_or(Dropped::Malformed)?;

@@ -14,7 +14,6 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    #[inline]
     pub fn of(header: &Header) -> Self {
         let ports = [header.source_port, header.destination_port];
         match header.ip {

@@ -56,17 +56,14 @@ impl Memory for Heap {
 }
 
 impl<T> List<T> for Vec<T> {
-    #[inline]
     fn push(&mut self, item: T) {
         self.push(item);
     }
 
-    #[inline]
     fn truncate(&mut self, len: usize) {
         self.truncate(len);
     }
 
-    #[inline]
     fn extend_from_slice(&mut self, items: &[T])
     where
         T: Copy,
@@ -93,21 +90,18 @@ impl<'a> Room<'a> {
 impl Deref for Room<'_> {
     type Target = [u8];
 
-    #[inline]
     fn deref(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 }
 
 impl DerefMut for Room<'_> {
-    #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[..self.len]
     }
 }
 
 impl List<u8> for Room<'_> {
-    #[inline]
     fn push(&mut self, item: u8) {
         match self.bytes.get_mut(self.len) {
             Some(byte) => {

@@ -28,12 +28,10 @@ impl Chance {
     pub const OFTEN: Self = Self(0xe000 | 2);
 
     /// The probability in units of 1/65536, never 0 or 1.
-    #[inline]
     fn value(self) -> u32 {
         u32::from(self.0 & !AGE_MASK).clamp(48, 0x1_0000 - 48)
     }
 
-    #[inline]
     fn adapt(&mut self, bit: bool) {
         let age = self.0 & AGE_MASK;
         let rate = RATE[usize::from(age)];
@@ -69,7 +67,6 @@ impl<'a, L: List<u8>> Encoder<'a, L> {
     }
 
     /// Adds to the code value written so far.
-    #[inline]
     fn add(&mut self, amount: u32) {
         let (low, carry) = self.low.overflowing_add(amount);
         self.low = low;
@@ -88,7 +85,6 @@ impl<'a, L: List<u8>> Encoder<'a, L> {
         }
     }
 
-    #[inline]
     fn renormalise(&mut self) {
         while self.range < RENORMALISE {
             self.out.push((self.low >> 24) as u8);
@@ -115,7 +111,6 @@ impl<'a, L: List<u8>> Encoder<'a, L> {
 }
 
 impl<L: List<u8>> BitCoder for Encoder<'_, L> {
-    #[inline]
     fn bit(&mut self, chance: &mut Chance, bit: bool) -> bool {
         let bound = ((u64::from(self.range) * u64::from(chance.value())) >> 16) as u32;
         if bit {
@@ -129,7 +124,6 @@ impl<L: List<u8>> BitCoder for Encoder<'_, L> {
         bit
     }
 
-    #[inline]
     fn plain(&mut self, bits: u32, value: u32) -> u32 {
         for at in (0..bits).rev() {
             self.range >>= 1;
@@ -159,12 +153,10 @@ impl<'a> Decoder<'a> {
         decoder
     }
 
-    #[inline]
     fn shift(&mut self) {
         self.code = self.code << 8 | u32::from(self.bytes.next().copied().unwrap_or(0));
     }
 
-    #[inline]
     fn renormalise(&mut self) {
         while self.range < RENORMALISE {
             self.shift();
@@ -174,7 +166,6 @@ impl<'a> Decoder<'a> {
 }
 
 impl BitCoder for Decoder<'_> {
-    #[inline]
     fn bit(&mut self, chance: &mut Chance, _: bool) -> bool {
         let bound = ((u64::from(self.range) * u64::from(chance.value())) >> 16) as u32;
         let bit = self.code < bound;
@@ -189,7 +180,6 @@ impl BitCoder for Decoder<'_> {
         bit
     }
 
-    #[inline]
     fn plain(&mut self, bits: u32, _: u32) -> u32 {
         let mut value = 0;
         for _ in 0..bits {

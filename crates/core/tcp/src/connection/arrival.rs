@@ -478,7 +478,6 @@ impl Connection {
 }
 
 /// Circular order of timestamps modulo 2^32 (RFC 7323 section 5.2).
-#[inline]
 pub(super) fn before(value: u32, other: u32) -> bool {
     SeqNumber(value).before(SeqNumber(other))
 }

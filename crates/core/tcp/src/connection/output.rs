@@ -33,7 +33,6 @@ pub(super) struct Reset {
 
 impl Connection {
     /// True if established with nothing at all to send; a cheap check.
-    #[inline]
     pub(super) fn is_quiet(&self) -> bool {
         self.state == State::Established
             && !self.ack_due
@@ -239,7 +238,6 @@ impl Connection {
     }
 
     /// Ticks of the timestamp clock so far.
-    #[inline]
     pub(super) fn timestamp_ticks(&self, now: Instant) -> u32 {
         let since = now.saturating_since(Instant::ZERO);
         match self.config.timestamp_tick {
@@ -260,7 +258,6 @@ impl Connection {
 
     /// ECT(0) on new data, ECT(1) on that of a scalable control (RFC 9331 section 4.1); not on ACKs, probes and
     /// retransmissions (RFC 3168 sections 6.1.4 to 6.1.6).
-    #[inline]
     pub(super) fn codepoint(&self, outbound: &Outbound) -> Ecn {
         match outbound {
             Outbound::Data(outgoing) if self.agreed.ecn && !outgoing.again && outgoing.payload > 0 => {

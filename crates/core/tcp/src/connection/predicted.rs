@@ -12,7 +12,6 @@ use tacit_packet::units::Instant;
 impl Connection {
     /// Processes `segment` if it is the predicted one, with the same result as
     /// [`arrive_in_others`](Self::arrive_in_others). Otherwise returns false and changes nothing.
-    #[inline]
     pub(super) fn arrive_as_predicted(&mut self, now: Instant, segment: &Segment) -> bool {
         if !self.is_next_in_order(segment) || !self.sender.is_plain() {
             return false;
@@ -45,7 +44,6 @@ impl Connection {
     }
 
     /// RFC 7323 section 5.3 R3 for a segment at RCV.NXT.
-    #[inline]
     fn note_stamp(&mut self, now: Instant, segment: &Segment) {
         if let Some(stamps) = segment.timestamps
             && self.receiver.rcv_nxt <= self.stamps.last_ack_sent
@@ -57,7 +55,6 @@ impl Connection {
 
     /// True if the state is ESTABLISHED and the segment is at RCV.NXT, with an ACK and timestamps that do not go back,
     /// and nothing else.
-    #[inline]
     fn is_next_in_order(&self, segment: &Segment) -> bool {
         let plain = Flags(segment.flags.0 & !Flags::PSH.0) == Flags::ACK && segment.sack.is_empty();
         let stamps_go_on = segment.timestamps.is_some_and(|stamps| !before(stamps.value, self.stamps.recent));

@@ -54,7 +54,6 @@ impl RackTlp {
 
 impl Sender {
     /// Restarts the retransmission timer (RFC 6298 sections 5.1, 5.3).
-    #[inline]
     pub(super) fn restart_timeout(&mut self, now: Instant, timers: &mut Timers) {
         let at = now + self.rtt.rto();
         timers.set(Timer::Retransmit, at);
@@ -168,7 +167,6 @@ impl Sender {
     }
 
     /// True if a probe is due, which may exceed the congestion window.
-    #[inline]
     pub(super) fn probe_due(&self) -> bool {
         self.rack_tlp.as_ref().is_some_and(|tlp| tlp.probe_due)
     }

@@ -61,7 +61,6 @@ impl Sender {
     }
 
     /// NextSeg (RFC 6675 section 4), rules (1) to (4) in order, within cwnd.
-    #[inline]
     fn choose(&mut self, now: Instant, timers: &mut Timers, counters: &mut Counters) -> Option<Outgoing> {
         if self.phase != Phase::Open {
             if core::mem::take(&mut self.resend_first)
@@ -107,7 +106,6 @@ impl Sender {
     }
 
     /// True if `bytes` more fit in the congestion window.
-    #[inline]
     pub(super) fn has_room(&self, bytes: u32) -> bool {
         let pipe = self.pipe();
         if let Some(prr) = &self.prr {
@@ -155,7 +153,6 @@ impl Sender {
     }
 
     /// New data, within the congestion window, the peer's window and the send buffer.
-    #[inline]
     fn next_fresh(&mut self, now: Instant, timers: &mut Timers, counters: &mut Counters) -> Option<Outgoing> {
         let unsent = self.unsent();
         let fin_waits = self.closing && self.snd_nxt <= self.data_end;

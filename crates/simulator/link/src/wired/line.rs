@@ -80,7 +80,6 @@ impl DropTailTransmitter {
         Some(self.free_at)
     }
 
-    #[inline]
     fn wait(&mut self, waiting: Waiting) {
         if self.waiting.is_empty() {
             self.next_start = waiting.starts_at;
