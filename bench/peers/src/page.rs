@@ -200,8 +200,8 @@ fn section<P: Part>(machine: &Machine, stored: Option<&Stored<P>>) -> String {
 fn page(machine: &Machine, parts: &[String]) -> String {
     let how = format!(
         "`./ci.sh peers --quick` tries everything once and writes nothing. Programs that are compared run in turn on one \
-         machine, {PAIRS} times each. A ratio is that of two runs next to each other. Tables have the median, with the \
-         least and the largest behind it. Times on a machine that others use are noise: the ratios say more than the times."
+         machine, {PAIRS} times each. A ratio is that of two runs next to each other. Tables have the median, with the least and the \
+         largest behind it. On a shared machine the ratios say more than the times."
     );
     format!(
         "# Beside the peers\n\nWritten by `tacit-peers page`; text typed here is lost. One command makes it again:\n\n\

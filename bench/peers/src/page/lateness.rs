@@ -106,10 +106,9 @@ impl Part for Lateness {
             ]);
         }
         let how = format!(
-            "`tacit shell` with `iperf3 -R` for {SECONDS} s: goodput, beside that of a TCP download as long in the simulator; how long after its time an event of the medium happened, how often \
-             and for how long the medium stood still (more than 2 ms late), and the hop's share of one processor. A run that \
-             is not valid, because the machine was too busy, is made once more at the end \
-             ([shell](../use/shell.md#the-report))."
+            "`tacit shell` with `iperf3 -R` for {SECONDS} s: goodput, beside that of a TCP download as long in the simulator; how late events of the medium were, \
+             how often and for how long the medium stood still (more than 2 ms late), and the hop's share of one \
+             processor ([shell](../use/shell.md#the-report))."
         );
         format!("{}\n{}{}", filled(&how), table.text(), self.why_not())
     }

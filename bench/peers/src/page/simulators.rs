@@ -277,16 +277,11 @@ impl Simulators {
              alone, in a process of its own: neither starting nor setting up counts, on either side.",
             self.ns3_version
         );
-        let differs = "Known differences: an MPDU stays in ns-3's queue until it is acknowledged, so that its 126 \
-             packets per client are 97 that wait here (123 with ten clients, of which one has an A-MPDU in the air at a \
-             time); there an MPDU of an A-MPDU is sent until it is too old, here no more than 8 times; clients join in a \
-             second before the first flow starts, which does not count; and ns-3's stations of 802.11a send ACKs when the backoff that followed their last frame has run \
-             out (counted: one draw for each frame), where ours draw another if the channel was busy, so that ns-3 has some \
-             2 % more. With ten clients ns-3 3.44 had some 2 to 3 % more too, for reasons that are not known; seeds scatter by \
-             2 %. In both every station hears every other \
-             with equal power, nothing survives a collision, and the access point serves the client with the oldest packet. \
-             Debian's ns-3 has its logging compiled in: one that is compiled without it takes less time than this. \
-             [More on agreement](ns-3.md).";
+        let differs = "Known differences: ns-3's queue has the MPDUs in the air, so its 126 packets per client are 97 here \
+             (123 with ten clients); there an MPDU of an A-MPDU is sent until it is too old, here no more than 8 \
+             times; and ns-3's stations of 802.11a draw one backoff for each frame, where ours draw another if \
+             the channel was busy, so that ns-3 has some 2 % more. Seeds scatter by 2 %. Debian's ns-3 has its \
+             logging compiled in: without it, it takes less time. [More on agreement](ns-3.md).";
         format!("{}\n{}", filled(&how), filled(differs))
     }
 }

@@ -78,8 +78,7 @@ impl Part for Transports {
         );
         let loopback = format!(
             "{} MB, then {REQUESTS} requests; memory is that of a server with {CONNECTIONS} connections at rest. The kernel \
-             takes up to 64 datagrams in one call and carries them over loopback in one piece: TACK hands it 44, quinn 10, \
-             and that is most of the difference here. No network does so.",
+             carries up to 64 datagrams of one call over loopback in one piece: TACK hands it 44, quinn 10, and that is most of the difference here.",
             BYTES / 1_000_000
         );
         let wire = match &self.veth {
@@ -88,8 +87,7 @@ impl Part for Transports {
                 "{}\n{}\n{}",
                 filled(
                     "The same through a pair of virtual network cards between two namespaces, which take one packet at a time \
-                     (`gso_max_segs 1`): the kernel cuts the batches that it is handed, TCP's too, and nothing is put \
-                     together again."
+                     (`gso_max_segs 1`): the kernel cuts the batches that it gets, TCP's too."
                 ),
                 table(rows),
                 filled(&goal(rows))
@@ -120,9 +118,9 @@ const GOAL: f64 = 0.5;
 
 /// Where TACK's processor time goes over such a wire: samples of both ends of 3 GB by perf, on the machine of this page.
 const PROFILE: &str = "A profile of TACK's ends (perf, 2026-11-25) has 58 % in the kernel, 19 % in the cipher, 11 % in TACK and 8 % in copies: \
-    kernel and cipher alone take more than half of quinn's time, so that nothing saved in TACK itself reaches the goal. \
-    Half of the sender's kernel time is the receiver's, for such cards hand packets on within the sender's call. The next \
-    idea is fewer packets: `tacit cp` and `tacit proxy` try packets of up to 16 KiB, which this wire does not take.";
+    kernel and cipher alone take more than half of quinn's time, so that nothing saved in TACK itself \
+    reaches the goal. The next idea is fewer packets: `tacit cp` and `tacit proxy` try packets of up to \
+    16 KiB, which this wire does not take.";
 
 /// How far the goal is.
 fn goal(rows: &[Row]) -> String {
@@ -146,8 +144,7 @@ fn no_wire() -> Option<String> {
 fn through_hop() -> String {
     format!(
         "{HOP_SECONDS} s of download, then {HOP_REQUESTS} requests, through `tacit shell {SCENARIO}`: the hop is the limit, and \
-         the stacks differ in their cost. A round with a hop that is not valid is made once more at the end; if it is not \
-         valid then, it does not count."
+         the stacks differ in their cost. Only rounds with a valid hop count."
     )
 }
 

@@ -38,13 +38,12 @@ const AGAIN: &str = "One command makes a row again, one all of them, and one a r
     target/release/tacit-peers stack wlan-11n-300 -- ./client {address} {bytes} --server -- ./server\n```\n";
 
 const HOW: &str = "Each row is a client and a server of one stack at the ends of a hop of [`tacit shell`](../use/shell.md), in real time: a download, \
-    then objects, each over a connection of its own. Goodput counts from the attempt to connect. ACKs are packets up per 100 packets \
-    down, counted by the hop. ACK airtime is the client's part of the airtime that stations used: its packets, the waits before them and \
-    their link-layer ACKs. Times are in ms, from the attempt to connect to the last byte, the median and the 95th percentile \
-    (nearest rank). A page is ten objects of 20 kB: the first, then nine at once; over TCP on one connection. Processor time is that of both ends. \
-    A run that was late is no number: it is made once more, and then has a dash. The last form measures programs of your own: every \
-    transfer is a process, and times have its start in them. Each place lists when its rows were measured (UTC), by which version of tacit, and \
-    how busy the machine was: load averages before and after, and the share of the processors that other programs had, whose names are in the JSON.";
+    then objects, each over a connection of its own. Times are in ms, from the attempt to connect to the last byte, the median and the 95th \
+    percentile (nearest rank); goodput counts from there, too. ACKs are packets up per 100 packets down, counted by the hop. ACK airtime is the \
+    client's part of the airtime that stations used. A page is ten objects of 20 kB: the first, then nine at once. Processor time is that of both \
+    ends. A run that was late has a dash, after a second try. In programs of your own (the last form) every transfer is a process, whose start \
+    counts. Each place lists when its rows were measured (UTC), by which version of tacit, the load average after them, and the share of the \
+    processors that other programs had; the JSON has more. Ratios in bold are beyond their limit.";
 
 fn meaning(place: &Place) -> String {
     let Place { meaning, scenario, assignments, background, bulk_bytes, times, .. } = place;
@@ -59,12 +58,9 @@ fn meaning(place: &Place) -> String {
 /// When the rows were measured. What else ran is in the results.
 fn runs(rows: &[Row]) -> String {
     let run = |row: &Row| {
-        let Run { began, version, took_s, niceness, load: [before, after], others, .. } = &row.run;
+        let Run { began, version, load: [_, after], others, .. } = &row.run;
         let others = others.map_or_else(String::new, |others| format!(", others {:.0} %", others * 100.0));
-        let rounds = row.rounds.len();
-        format!(
-            "* {began}, {version}: rounds {rounds}, {took_s} s, niceness {niceness}, load {before:.1} to {after:.1}{others}\n"
-        )
+        format!("* {began}, {version}: rounds {}, load {after:.1}{others}\n", row.rounds.len())
     };
     let all: BTreeSet<String> = rows.iter().map(run).collect();
     all.into_iter().collect::<String>() + "\n"
@@ -165,22 +161,36 @@ const CLAIMS: [Claim; 5] = [
 
 /// Whether quinn is no worse with our law than without, where both were measured.
 pub fn claims(rows: &[Row]) -> String {
-    PLAIN.map(|plain| claims_over(plain, rows)).concat()
-}
-
-fn claims_over(plain: &str, rows: &[Row]) -> String {
-    let rounds = |name: &str| rows.iter().find(|row| row.name == name).map(|row| &row.rounds);
-    let Some((ours, theirs)) = rounds(LAW).zip(rounds(plain)) else { return String::new() };
-    let mut table = Table::new(&[format!("`{LAW}` over `{plain}`").as_str(), "ratio", "limit", ""]);
-    for Claim { what, value, limit, less_is_better } in CLAIMS {
-        let ratio = ratios(ours, theirs, value);
-        let holds =
-            ratio.map(|ratio| if less_is_better { ratio.median <= limit } else { ratio.median >= limit });
-        let verdict = holds.map_or("not measured", |holds| if holds { "holds" } else { "**fails**" });
-        let bound = format!("{} {limit}", if less_is_better { "at most" } else { "at least" });
-        table.push(&[what.to_owned(), whole(ratio, 2), bound, verdict.to_owned()]);
+    let compared: Vec<_> = PLAIN.into_iter().filter_map(|plain| ratios_over(plain, rows)).collect();
+    if compared.is_empty() {
+        return String::new();
+    }
+    let head = |Claim { what, limit, less_is_better, .. }: &Claim| {
+        format!("{what}, {} {limit}", if *less_is_better { "at most" } else { "at least" })
+    };
+    let heads: Vec<String> =
+        std::iter::once(format!("`{LAW}` over")).chain(CLAIMS.iter().map(head)).collect();
+    let mut table = Table::new(&heads);
+    for cells in &compared {
+        table.push(cells);
     }
     format!("\n{}", table.text())
+}
+
+/// The ratios of the law's rounds to those of `plain`, in bold beyond their limit.
+fn ratios_over(plain: &str, rows: &[Row]) -> Option<Vec<String>> {
+    let rounds = |name: &str| rows.iter().find(|row| row.name == name).map(|row| &row.rounds);
+    let (ours, theirs) = rounds(LAW).zip(rounds(plain))?;
+    let cell =
+        |Claim { value, limit, less_is_better, .. }: &Claim| {
+            let ratio = ratios(ours, theirs, *value);
+            let text = whole(ratio, 2);
+            let holds = ratio.is_none_or(|ratio| {
+                if *less_is_better { ratio.median <= *limit } else { ratio.median >= *limit }
+            });
+            if holds { text } else { format!("**{text}**") }
+        };
+    Some(std::iter::once(format!("`{plain}`")).chain(CLAIMS.iter().map(cell)).collect())
 }
 
 /// Versions and settings of all rows.

@@ -58,7 +58,7 @@ const SAYS: [&str; 8] = [
     "accesses in which two or more stations sent at once on this link",
     "ACKs and Block Acks that did not come on this link",
     "pure ACKs on this link, retransmissions included",
-    "time in which the common Block Ack window kept the access point from sending on this link",
+    "time in which the Block Ack window kept the access point from sending on this link",
 ];
 
 /// The metrics of three links, and of the reorder buffers that they have in common.
@@ -83,11 +83,9 @@ pub(super) const OF_LINKS: [Metric; 33] = [
         "time in which a client with EMLSR returned from an exchange to listening",
         |view| view.of_radios(|radios| radios.transition.as_secs_f64()),
     ),
-    metric(
-        "radio_busy_share",
-        "time in which the one radio of a client with EMLSR was called, exchanged frames or returned to listening",
-        |view| view.of_radios(|radios| radios.busy.as_secs_f64()),
-    ),
+    metric("radio_busy_share", "time in which the one radio of a client with EMLSR was in use", |view| {
+        view.of_radios(|radios| radios.busy.as_secs_f64())
+    }),
     metric("deaf_share", "time in which it heard nothing on a link, as a mean over its links", |view| {
         view.of_radios(|radios| radios.deaf.as_secs_f64())
     }),

@@ -37,27 +37,25 @@ const OF_RUNS: &[Metric] = &[
     }),
     metric(
         "transfer_goodput_bps",
-        "payload of all flows over the time in which at least one was under way, from its start to its last byte",
+        "payload of all flows over the time in which at least one was under way",
         |view| Some(view.outcome.transfer_goodput_bps()),
     ),
     metric("download_goodput_bps", "goodput of the flows from the server", |view| view.direction_bps(true)),
     metric("upload_goodput_bps", "goodput of the flows to the server", |view| view.direction_bps(false)),
-    metric("least_client_goodput_bps", "goodput of the client that has least, of all its flows", |view| {
+    metric("least_client_goodput_bps", "goodput of the client that has least", |view| {
         view.least_client_bps()
     }),
-    metric(
-        "adopters",
-        "clients that use the scheme; this and the next metrics only with `clients.adopters`",
-        |view| view.outcome.adopters.map(f64::from),
-    ),
+    metric("adopters", "clients that use the scheme; these metrics only with `clients.adopters`", |view| {
+        view.outcome.adopters.map(f64::from)
+    }),
     metric("adopter_goodput_bps", "mean goodput of these clients", |view| view.group_bps(Users::Adopters)),
     metric("adopter_least_goodput_bps", "goodput of the one of them that has least", |view| {
         view.group_least_bps(Users::Adopters)
     }),
-    metric("adopter_retransmitted_share", "data packets sent again among those sent to or by them", |view| {
+    metric("adopter_retransmitted_share", "data packets sent again among theirs", |view| {
         view.group_retransmitted_share(Users::Adopters)
     }),
-    metric("adopter_completion_p50_s", "times of their files from start to end: median", |view| {
+    metric("adopter_completion_p50_s", "times of their files: median", |view| {
         view.group_completion_p50_s(Users::Adopters)
     }),
     metric("other_goodput_bps", "mean goodput of the other clients, which use `stock`", |view| {
@@ -66,28 +64,23 @@ const OF_RUNS: &[Metric] = &[
     metric("other_least_goodput_bps", "goodput of the one of the others that has least", |view| {
         view.group_least_bps(Users::Others)
     }),
-    metric(
-        "other_retransmitted_share",
-        "data packets sent again among those sent to or by the others",
-        |view| view.group_retransmitted_share(Users::Others),
-    ),
-    metric("other_completion_p50_s", "times of the others' files from start to end: median", |view| {
+    metric("other_retransmitted_share", "data packets sent again among the others'", |view| {
+        view.group_retransmitted_share(Users::Others)
+    }),
+    metric("other_completion_p50_s", "times of the others' files: median", |view| {
         view.group_completion_p50_s(Users::Others)
     }),
     metric("fairness", "Jain's index of the flows' goodput", |view| view.fairness()),
-    metric(
-        "transfer_fairness",
-        "Jain's index of the flows' goodput while they ran: payload over the time from start to last byte",
-        |view| view.transfer_fairness(),
-    ),
-    metric("flows_completed", "flows of a fixed size that came to their end, whole run", |view| {
+    metric("transfer_fairness", "Jain's index of the flows' goodput from start to last byte", |view| {
+        view.transfer_fairness()
+    }),
+    metric("flows_completed", "flows of a fixed size that ended, whole run", |view| {
         let sized = view.has_sized_flows();
         sized.then_some(view.completion_times.len() as f64)
     }),
     metric(
         "flow_completion_p50_s",
-        "from the start of such a flow until its sink had everything (`duration_s` in `flows.parquet`): median; percentiles \
-         are nearest ranks",
+        "from the start of such a flow until its sink had everything: median; percentiles are nearest ranks",
         |view| view.completion_s(50),
     ),
     metric("flow_completion_p95_s", "times of flows from start to end: 95th percentile", |view| {
@@ -113,7 +106,7 @@ const OF_RUNS: &[Metric] = &[
     }),
     metric(
         "first_flow_transfer_goodput_bps",
-        "payload of the first flow over the time from its start to its last byte, start-up included",
+        "payload of the first flow from its start to its last byte over that time",
         |view| Some(view.outcome.flows.first()?.transfer_goodput_bps()),
     ),
     metric("first_flow_bytes", "bytes of the first flow that arrived in the measured window", |view| {
@@ -129,40 +122,34 @@ const OF_RUNS: &[Metric] = &[
     }),
     metric(
         "first_host_share_least",
-        "percent of the bytes delivered by transports that was the first host's, from sample to sample \
-         (`run.sample-interval`): the least; connections that repair and placeholders count, for they crossed the \
-         path",
+        "percent of the bytes delivered that was the first host's, from sample to sample (`run.sample-interval`), \
+         repair included: the least",
         |view| view.first_host_share(0),
     ),
     metric(
         "first_host_share_p10",
-        "percent that was the first host's, from sample to sample: 10th percentile",
+        "the first host's percentage, from sample to sample: 10th percentile",
         |view| view.first_host_share(10),
     ),
-    metric(
-        "first_host_share_p50",
-        "percent that was the first host's, from sample to sample: median",
-        |view| view.first_host_share(50),
-    ),
+    metric("first_host_share_p50", "the first host's percentage, from sample to sample: median", |view| {
+        view.first_host_share(50)
+    }),
     metric(
         "first_host_share_p75",
-        "percent that was the first host's, from sample to sample: 75th percentile",
+        "the first host's percentage, from sample to sample: 75th percentile",
         |view| view.first_host_share(75),
     ),
-    metric(
-        "first_host_share_most",
-        "percent that was the first host's, from sample to sample: the most",
-        |view| view.first_host_share(100),
-    ),
+    metric("first_host_share_most", "the first host's percentage, from sample to sample: the most", |view| {
+        view.first_host_share(100)
+    }),
     metric(
         "first_host_goodput_bps",
-        "goodput of the client at the wireless end of the first flow, of all its flows that way; this and the next metrics \
-         of this host only with Wi-Fi",
+        "goodput of the client at the wireless end of the first flow; metrics of this host only with Wi-Fi",
         |view| Some(view.first_station()?.goodput_bps()),
     ),
     metric(
         "first_host_idle_share",
-        "share of the time in which nothing waited for this host, or at it, and nothing was on the air",
+        "share of the time in which nothing waited for this host or was on the air",
         |view| Some(view.first_station()?.idle_share()),
     ),
     metric(
@@ -175,11 +162,9 @@ const OF_RUNS: &[Metric] = &[
         "share of the time of the exchanges with it: handshakes, PPDUs, link-layer ACKs, timeouts",
         |view| Some(view.first_station()?.served_share()),
     ),
-    metric(
-        "first_host_lost_share",
-        "packets in these PPDUs that did not arrive or had arrived before, over all in them",
-        |view| Some(view.first_station()?.lost_share()),
-    ),
+    metric("first_host_lost_share", "packets in these PPDUs that did not arrive anew, over all", |view| {
+        Some(view.first_station()?.lost_share())
+    }),
     metric(
         "first_host_useful_share",
         "the host's goodput over the bytes of packets that arrived; the rest is headers, repair and duplicates",
@@ -229,7 +214,7 @@ const OF_RUNS: &[Metric] = &[
     }),
     metric(
         "lifetime_drop_share",
-        "packets dropped unsent because they waited longer than `wifi.lifetime`, among those that left Wi-Fi queues",
+        "packets dropped unsent for age (`wifi.lifetime`), among those that left Wi-Fi queues",
         |view| {
             let sent = |air: &StationCounters| {
                 air.delivered_first_try + air.delivered_after_retry + air.unacknowledged
@@ -239,12 +224,12 @@ const OF_RUNS: &[Metric] = &[
     ),
     metric(
         "silent_flows",
-        "flows that delivered nothing in the measured window and were not over before it, those of programs apart",
+        "flows that delivered nothing in the measured window, excluding ended ones and application flows",
         |view| Some(view.flows_without_goodput(false)),
     ),
     metric(
         "early_flows",
-        "flows that were over when the measured window began, those of programs apart",
+        "flows that had ended before the measured window, excluding application flows",
         |view| Some(view.flows_without_goodput(true)),
     ),
     metric("missed_link_acks_per_s", "ACKs and Block Acks that did not come back", |view| {
@@ -275,16 +260,12 @@ const OF_RUNS: &[Metric] = &[
     metric("users_per_shared_ppdu", "users of each of them", |view| {
         view.share(|air| air.shared_parts, |air| air.shared_ppdus)
     }),
-    metric(
-        "shared_unit_fill",
-        "share of their units' time that a user's data takes; the rest is padding, and units without a user",
-        |view| {
-            Some(
-                view.millis(|station| station.counters.shared_filled_time)?
-                    / view.millis(|station| station.counters.shared_unit_time)?,
-            )
-        },
-    ),
+    metric("shared_unit_fill", "share of their units' time that a user's data takes", |view| {
+        Some(
+            view.millis(|station| station.counters.shared_filled_time)?
+                / view.millis(|station| station.counters.shared_unit_time)?,
+        )
+    }),
     metric(
         "triggers_per_s",
         "triggers that ask for packets (Basic Triggers), or polls before them",
@@ -346,8 +327,7 @@ const OF_RUNS: &[Metric] = &[
     metric("tcp_fast_recoveries", "fast recoveries, whole run", |view| view.sent(|end| end.fast_recoveries)),
     metric(
         "acks_per_data_packet",
-        "packets that only acknowledge that receivers sent, however they travelled, over the data packets that reached \
-         them: of TCP, TACK and datagrams with reports, whole run; 0 without acknowledgments",
+        "acknowledgments that receivers sent over the data packets that reached them: TCP, TACK and datagrams with reports, whole run",
         |view| view.acks_per_data_packet(),
     ),
     metric("tcp_acks_sent", "pure ACKs that receivers sent, whole run", |view| {
@@ -358,13 +338,12 @@ const OF_RUNS: &[Metric] = &[
     }),
     metric(
         "rtt_min_ms",
-        "smallest round-trip time that a sender of TACK believes in at the end, the largest of all",
+        "smallest round-trip time of a sender of TACK at the end, the largest of all",
         |view| view.rtt_min_ms(),
     ),
     metric(
         "blocked_kb_p50",
-        "thousands of bytes that a receiver of TACK holds back because others before them are missing: median of the \
-         samples (`run.sample-interval`)",
+        "kB that a receiver of TACK holds back because others before them are missing: median of the samples",
         |view| view.blocked_kb(),
     ),
     metric("wired_drops", "packets that queues of wired and cellular links dropped", |view| {
@@ -385,7 +364,7 @@ const OF_RUNS: &[Metric] = &[
     ),
     metric(
         "first_way_utilisation",
-        "bytes that the fullest wired or cellular link on the first flow's way carried, over those it could have",
+        "use of the fullest wired or cellular link on the first flow's way",
         |view| {
             let share = |pipe: &PipeOutcome| pipe.counters.delivered_bytes.0 as f64 / pipe.capacity.0 as f64;
             view.first_way().map(share).reduce(f64::max)
@@ -401,13 +380,12 @@ const OF_RUNS: &[Metric] = &[
     ),
     metric(
         "one_way_delay_p95_us",
-        "propagation on wired and cellular links the way that most bytes go, and the 95th percentile of the wait in \
-         the busiest of their queues; without Wi-Fi",
+        "propagation on wired and cellular links and the 95th percentile of the wait in the busiest queue; without Wi-Fi",
         |view| view.one_way_delay_p95_us(),
     ),
     metric(
         "log_power",
-        "natural logarithm of the first flow's goodput in Mb/s over that delay in ms, by which Pantheon ranks",
+        "natural logarithm of the first flow's goodput in Mb/s over that delay in ms (Pantheon)",
         |view| Some((view.first_flow_goodput_bps()? / 1e6 / (view.one_way_delay_p95_us()? / 1e3)).ln()),
     ),
     metric("airtime_data", "airtime of first transmissions of data", |view| view.airtime(AirtimeUse::Data)),
@@ -430,7 +408,7 @@ const OF_RUNS: &[Metric] = &[
     metric("airtime_idle", "time with nothing to send", |view| view.airtime(AirtimeUse::Idle)),
     metric(
         "tcp_ack_byte_time_ms",
-        "time that the bytes of TCP ACKs sent as packets take at the data rate, headers and preambles apart",
+        "time of the bytes of TCP ACKs sent as packets at the data rate",
         |view| view.millis(|station| station.counters.tcp_ack_byte_time),
     ),
     metric(
@@ -447,7 +425,7 @@ const OF_RUNS: &[Metric] = &[
     ),
     metric(
         "tcp_ack_acquisition_ms",
-        "idle time before those PPDUs won the channel, collisions included: AIFS, backoff, timeouts",
+        "idle time before those PPDUs won the channel, collisions included",
         |view| view.spent_on_acks(AirtimeUse::Acquisition),
     ),
     metric(
@@ -523,20 +501,16 @@ const OF_RUNS: &[Metric] = &[
     ),
     metric(
         "internet_overhead",
-        "bytes of repair, heads and requests included, over those that users got: its cost on the way from the server",
+        "bytes of repair, heads and requests included, over those that users got",
         |view| {
             let repair = |got: &Downloaded| got.request_bytes + got.head_bytes + got.answer_bytes;
             Some(view.repaired(|got| repair(got).0 as f64)? / view.repaired(|got| got.released.0 as f64)?)
         },
     ),
-    metric(
-        "wireless_overhead",
-        "bytes of requests and heads of repair over those that users got: the cost of repair over HTTP on the Wi-Fi",
-        |view| {
-            let heads = |got: &Downloaded| got.request_bytes + got.head_bytes;
-            Some(view.repaired(|got| heads(got).0 as f64)? / view.repaired(|got| got.released.0 as f64)?)
-        },
-    ),
+    metric("wireless_overhead", "bytes of requests and heads of repair over those that users got", |view| {
+        let heads = |got: &Downloaded| got.request_bytes + got.head_bytes;
+        Some(view.repaired(|got| heads(got).0 as f64)? / view.repaired(|got| got.released.0 as f64)?)
+    }),
     metric(
         "link_repair_overhead",
         "bytes of repair requests to access points, over those that users got",

@@ -38,8 +38,8 @@ pub(crate) const COUNT: Key<Whole> = named("count")
 
 pub(crate) const STANDARD: Key<Own<Standard>> = Key {
     usual: Usual::Described("as in `[wifi]`"),
-    meaning: "amendment of this client, 802.11n or later and no later than that of `[wifi]`, in the same band; with a `rate` or `mcs` \
-              of its own",
+    meaning: "amendment of this client, 802.11n up to that of `[wifi]`, in the same band; with \
+               a `rate` or `mcs` of its own",
     ..wifi::STANDARD
 };
 
@@ -50,8 +50,7 @@ const fn as_in_wifi(name: &'static str, meaning: &'static str) -> TextKey {
 
 const RATE: &str = "rate of data frames to and from this client, chosen without the keys of `[wifi]`";
 const FOR_THIS: &str = "overrides `[wifi]` for this client";
-const SELFISH: &str =
-    "overrides `[wifi]` for this client's transmissions, as a station that ignores its access point does";
+const SELFISH: &str = "overrides `[wifi]` for this client's transmissions";
 
 /// Keys of a client on Wi-Fi.
 pub(crate) const WIRELESS: Keys<ClientOverride> = &[
@@ -103,10 +102,7 @@ pub(crate) const WIRELESS: Keys<ClientOverride> = &[
         .described("as in `[wifi]`")
         .field(OfClient(Of::Aifsn), |client| &mut client.edca.aifsn),
     &Client::named(wifi::LINK_ACKS)
-        .means(
-            "overrides `[wifi]` for this client; without link-layer ACKs both ways it has neither \
-                 TCP/HACK nor reverse direction grants",
-        )
+        .means("overrides `[wifi]` for this client")
         .described("as in `[wifi]`")
         .field(Given(wifi::LINK_ACK_CHOICE), |client| &mut client.link_acks),
     &Client::named(HACK)

@@ -37,26 +37,21 @@ type Fwp = About<FwpPlan>;
 pub(crate) const FWP: Keys<FwpPlan> = &[
     &Fwp::named("repair")
         .means(
-            "sender of the repairs of TCP downloads, pages and videos: TCP itself; the server, by HTTP \
-                 range requests, while placeholders keep TCP going ([fwp.md](../design/fwp.md)). Schemes \
-                 change it",
+            "sender of the repairs of TCP downloads, pages and videos: TCP itself; the server, \
+             by HTTP range requests. Schemes change it",
         )
         .field(Choice(&[("none", None), ("server", Some(RepairFrom::Server))]), |fwp| &mut fwp.repair),
     &Fwp::named("placeholders")
         .means(
-            "how the link's holes are told from congestion: by gaps in frame numbers (a hole of *n* \
-                 segments is the link's if *n* frames are missing before the next arrival); by loss \
-                 statistics (`expected-loss`, `margin`), as in the paper",
+            "how the link's holes differ from congestion: by gaps in frame numbers; by loss \
+             statistics (`expected-loss`, `margin`), as in the paper",
         )
         .described("\"driver\"; \"tcp\" with `wifi.stream-queues = \"independent\"`, where it has to be")
         .field(Choice(&[("tcp", Placeholders::Tcp), ("driver", Placeholders::Driver)]), |fwp| {
             &mut fwp.shim.placeholders
         }),
     &Fwp::named("expected-loss")
-        .means(
-            "losses of the link that `placeholders = \"tcp\"` expects; the paper takes the frame error rate \
-             of the current MCS",
-        )
+        .means("losses of the link that `placeholders = \"tcp\"` expects")
         .described("the frames that the driver misses in the same round trip")
         .field(Given(Share), |fwp| &mut fwp.expected_loss),
     &Fwp::named("settle")
@@ -64,14 +59,14 @@ pub(crate) const FWP: Keys<FwpPlan> = &[
         .field(Span::up_to(Duration::from_secs(1)), |fwp| &mut fwp.shim.settle),
     &Fwp::named("margin")
         .means(
-            "standard deviations by which the losses of a round trip may exceed `expected-loss` before they \
-             count as congestion; 0 is the paper's comparison",
+            "standard deviations by which losses may exceed `expected-loss` before they count as \
+             congestion; 0 is the paper's comparison",
         )
         .field(Whole(0, 10), |fwp| &mut fwp.margin),
     &Fwp::named("overdue")
         .means(
-            "age, in percent of the flow's round trip, at which a hole left to TCP is filled after \
-                 all, if later data has overtaken its retransmission; 0 is never",
+            "age, in percent of the round trip, at which a hole left to TCP is filled, if later \
+             data has overtaken its retransmission; 0 is never",
         )
         .field(Whole(0, 10_000), |fwp| &mut fwp.shim.overdue_percent),
     &Fwp::named("holes-max")
@@ -87,10 +82,7 @@ pub(crate) const FWP: Keys<FwpPlan> = &[
         .means("interval for counting losses before timestamps have shown a round trip")
         .field(SOME_TIME, |fwp| &mut fwp.shim.round_trip),
     &Fwp::named("connections")
-        .means(
-            "repair connections per download, and per connection of a page or video, opened at its start and \
-             kept",
-        )
+        .means("repair connections per download, and per connection of a page or video")
         .field(Whole(1, 64), |fwp| &mut fwp.connections),
     &Fwp::named("request-size").means("size of a request").field(HEAD, |fwp| &mut fwp.request_size),
     &Fwp::named("head-size").means("size of an answer's head").field(HEAD, |fwp| &mut fwp.head_size),
@@ -98,10 +90,7 @@ pub(crate) const FWP: Keys<FwpPlan> = &[
         .means("most bytes of one request")
         .field(Size(1, 1 << 30), |fwp| &mut fwp.range_max),
     &Fwp::named("gap-max")
-        .means(
-            "largest gap between two holes that are requested as one range, while there are more holes \
-                 than connections",
-        )
+        .means("largest gap between two holes that are requested as one range")
         .field(Size(1, 1 << 20), |fwp| &mut fwp.gap_max),
     &Fwp::named("deadline")
         .means("age of a hole at which the download fails")

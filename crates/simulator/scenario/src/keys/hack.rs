@@ -52,9 +52,8 @@ type Hack = About<HackPlan>;
 /// The default of the coding depends on this key.
 pub(crate) const RULE: Field<HackPlan, Choice<HackRule>> = Hack::named("rule")
     .means(
-        "which waiting ACKs ride: every one, as in the paper; or of those that say the same one in \
-             `one-in`, and none where packets take less airtime. With `variant = \"opportunistic\"` every \
-             one",
+        "which waiting ACKs ride: every one, as in the paper; or of those that say the same one \
+         in `one-in`, and none where packets take less airtime",
     )
     .described("`\"every\"`; `\"airtime\"` for 802.11ax and 802.11be")
     .field(Choice(&[("every", HackRule::Every), ("airtime", HackRule::Airtime)]), |hack| &mut hack.rule);
@@ -62,9 +61,9 @@ pub(crate) const RULE: Field<HackPlan, Choice<HackRule>> = Hack::named("rule")
 pub(crate) const HACK: Keys<HackPlan> = &[
     &Hack::named("variant")
         .means(
-            "when ACKs wait for a link-layer ACK: never; while the last PPDU announced more data; also \
-                 while TCP timestamps say that data is about to come; never, but each is a packet too, and \
-                 the first opportunity counts; for a fixed time",
+            "when ACKs wait for a link-layer ACK: never; while the last PPDU announced more \
+             data; also while TCP timestamps announce data; never, but each is a packet too; for \
+             a fixed time",
         )
         .field(Choice(VARIANTS), |hack| &mut hack.variant),
     &Hack::named("timer")
@@ -73,9 +72,8 @@ pub(crate) const HACK: Keys<HackPlan> = &[
     &RULE,
     &Hack::named("one-in")
         .means(
-            "with `rule = \"airtime\"`: of ACKs that come together and differ in their number alone, \
-                 the first, one in this many, and the last ride; 1 thins nothing. A sender with \
-                 `tcp.byte-counting-limit` grows by less per ACK",
+            "with `rule = \"airtime\"`: of ACKs that come together and differ in their number \
+             alone, the first, one in this many, and the last ride; 1 thins nothing",
         )
         .field(Whole(1, 1_000), |hack| &mut hack.one_in),
     &Hack::named("coding")
@@ -89,24 +87,18 @@ pub(crate) const HACK: Keys<HackPlan> = &[
         .means("longest wait, with every variant")
         .field(HOST_TIME, |hack| &mut hack.hold_limit),
     &Hack::named("overtake-limit")
-        .means(
-            "longest time in which a station sends nothing while ACKs overtake its other packets on \
-                 link-layer ACKs",
-        )
+        .means("longest time in which ACKs overtake other packets of a station that sends nothing")
         .field(HOST_TIME, |hack| &mut hack.overtake_limit),
     &Hack::named("appended-limit")
-        .means(
-            "most bytes appended to one link-layer ACK; the rest goes to the next. No ACK goes as a \
-                 packet to save airtime then",
-        )
+        .means("most bytes appended to one link-layer ACK; the rest goes to the next")
         .field(
             OrNone(Own { read: bytes, write: |bytes| format!("\"{bytes} B\""), allowed: "16 B to 65535 B" }),
             |hack| &mut hack.appended_limit,
         ),
     &Hack::named("mu-room")
         .means(
-            "with `wifi.ofdma`: bytes for compressed ACKs in each user's Block Ack: by what each \
-                 appended lately per MPDU, or fixed; ACKs that do not fit wait",
+            "with `wifi.ofdma`: bytes for compressed ACKs in each user's Block Ack; ACKs that do \
+             not fit wait",
         )
         .field(
             Own {
@@ -121,9 +113,8 @@ pub(crate) const HACK: Keys<HackPlan> = &[
         ),
     &Hack::named("mu-carrier")
         .means(
-            "with `wifi.ofdma`: compressed ACKs in an answer to a trigger are inside the Block Ack, or \
-                 behind it in an Action No Ack frame, 38 bytes longer, which leaves the control frame \
-                 standard",
+            "with `wifi.ofdma`: compressed ACKs are inside the Block Ack, or behind it in an \
+             Action No Ack frame, 38 bytes longer",
         )
         .field(Choice(&[("block-ack", HackCarrier::BlockAck), ("own-mpdu", HackCarrier::OwnMpdu)]), |hack| {
             &mut hack.mu_carrier

@@ -31,8 +31,8 @@ pub(crate) type RateChanges = Vec<(Instant, Option<BitRate>)>;
 
 pub(crate) const RATE_SCRIPT: Key<Own<RateChanges>> = named("rate-script")
     .means(
-        "rate from each time on: `[[\"5 s\", \"10Mbps\"], [\"7 s\", \"off\"], [\"8 s\", \"20Mbps\"]]`, \
-             in the middle of a packet too; the last entry must be a rate",
+        "rate from each time on: `[[\"5 s\", \"10Mbps\"], [\"7 s\", \"off\"], [\"8 s\", \
+         \"20Mbps\"]]`; the last entry must be a rate",
     )
     .described("none")
     .key(Own {
@@ -56,8 +56,8 @@ const fn trace(name: &'static str) -> Key<Own<String>> {
     named(name)
         .means(
             "traces towards the clients and back: a path relative to the scenario's file, or \
-                 `\"lte-synthetic.down\"`, `\"lte-synthetic.up\"`. Results append the file's hash, \
-                 `\"/home/me/a.down blake3:…\"`, which the file must match",
+             `\"lte-synthetic.down\"`, `\"lte-synthetic.up\"`; a hash behind the path \
+             (`blake3:…`) must match",
         )
         .described("required")
         .key(Own { read: text, write: String::clone, allowed: "a name or path" })
@@ -97,9 +97,8 @@ pub(crate) const DROP: Key<Choice<Discipline>> = named("drop")
 
 pub(crate) const JITTER: TextKey = named("jitter")
     .means(
-        "the delay varies uniformly by up to this much either way; `\"normal\"`: with this standard \
-             deviation, cut at 2.9 of them. `order = \"free\"` lets packets overtake, `\"kept\"` makes \
-             them wait",
+        "the delay varies uniformly by up to this either way; `\"normal\"`: with this standard \
+         deviation. `order = \"free\"` lets packets overtake",
     )
     .described("none")
     .text("a duration, or `{ spread = \"5 ms\", distribution = \"uniform\", order = \"kept\" }`");
@@ -107,7 +106,7 @@ pub(crate) const JITTER: TextKey = named("jitter")
 pub(crate) const REORDER: TextKey = named("reorder")
     .means(
         "this share of packets is held back until `packets` others have passed, or for `delay` \
-             (default 100 ms)",
+         (100 ms)",
     )
     .described("none")
     .text("`{ chance = \"1 %\", packets = 3, delay = \"10 ms\" }`");

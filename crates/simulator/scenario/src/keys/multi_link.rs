@@ -39,10 +39,7 @@ pub(crate) const OF_A_LINK: [&str; 15] = [
 
 /// `[[wifi.link]]`.
 pub(crate) const LINKS: TextKey = named(LIST)
-    .means(
-        "802.11be: the links of all stations, each with its own `band`, rate, signal and losses; see \
-              [several links](#several-links)",
-    )
+    .means("802.11be: the links of all stations; see [several links](#several-links)")
     .described("one link")
     .text("two or three tables `[[wifi.link]]`");
 
@@ -58,9 +55,9 @@ type Common = About<MultiLinkPlan>;
 pub(crate) const MULTI_LINK: Keys<MultiLinkPlan> = &[
     &Common::named("mode")
         .means(
-            "what clients can do on their links at once: send and receive on each; send on one or receive \
-             on others; use only the fastest; exchange frames on one at a time, with one radio that \
-             listens on all",
+            "what clients can do on their links at once: send and receive on each; send on one \
+             or receive on others; use only the fastest; exchange frames on one at a time, \
+             listening on all",
         )
         .field(MODES, |plan| &mut plan.mode),
     &Common::named("padding")
@@ -76,25 +73,21 @@ pub(crate) const MULTI_LINK: Keys<MultiLinkPlan> = &[
         }),
     &Common::named("radio-return")
         .means(
-            "`\"emlsr\"`: when a client contends after an exchange: after the transition delay, with a \
-             backoff that stood still; or after this time, with one that ran (`\"0 us\"`: ns-3 without \
-             channel switch delay)",
+            "`\"emlsr\"`: when a client contends after an exchange: after the transition delay, \
+             with a backoff that stood still; or after this time, with one that ran",
         )
         .field(Own { read: radio_return, write: write_return, allowed: RETURNS }, |plan| {
             &mut plan.emlsr.radio_return
         }),
     &Common::named("medium-sync")
         .means(
-            "`\"emlsr\"`, `\"nstr\"`: for how long a client that heard nothing for more than 72 us begins \
-             at most one TXOP, with an RTS",
+            "`\"emlsr\"`, `\"nstr\"`: time in which a client that heard nothing for more than 72 \
+             us begins at most one TXOP, with an RTS",
         )
         .field(Span::up_to(Duration::from_millis(9)), |plan| &mut plan.emlsr.medium_sync),
     &SHARE,
     &Common::named("block-acks")
-        .means(
-            "what a Block Ack acknowledges: what arrived on its link; or on any link, even in a PPDU that \
-             another still receives, as in ns-3",
-        )
+        .means("what a Block Ack acknowledges: what arrived on its link; or on any link, as in ns-3")
         .field(Choice(&[("own-link", BlockAckScope::OwnLink), ("shared", BlockAckScope::Shared)]), |plan| {
             &mut plan.block_acks
         }),
@@ -105,10 +98,7 @@ pub(crate) const MULTI_LINK: Keys<MultiLinkPlan> = &[
         )
         .field(Own { read: ack_links, write: write_ack_links, allowed: ACKS_ALLOWED }, |plan| &mut plan.acks),
     &Common::named("map")
-        .means(
-            "links for all other packets from the access point and to it, and of an access category \
-             (TID-to-link mapping)",
-        )
+        .means("links for all other packets, by direction and access category (TID-to-link mapping)")
         .field(Own { read: map, write: write_map, allowed: MAP_ALLOWED }, |plan| &mut plan.map),
 ];
 
@@ -123,7 +113,7 @@ pub(crate) const SHARE: Field<MultiLinkPlan, Choice<WindowShare>> = Common::name
 
 /// `links` of `[[client]]`.
 pub(crate) const CLIENT_LINKS: Key<Own<LinkSet>> = named("links")
-    .means("the links of this client, such as one for an older device; with `[[wifi.link]]`")
+    .means("the links of this client; with `[[wifi.link]]`")
     .described("all")
     .key(Own { read: list, write: |links| set(*links, ALL), allowed: LIST_ALLOWED });
 

@@ -17,9 +17,9 @@ pub(crate) enum Discipline {
 
 pub(crate) const DISCIPLINE: Key<Choice<Discipline>> = named("discipline")
     .means(
-        "`drop-tail`: FIFO; `drop-head`: FIFO that drops its oldest packets when full; `codel`: FIFO \
-             under CoDel (RFC 8289); `fq-codel`: flows in turns under CoDel (RFC 8290), on Wi-Fi a queue \
-             per station as mac80211; `dualpi2`: L4S packets (ECT(1)) in a queue of their own (RFC 9332)",
+        "`drop-tail`: FIFO; `drop-head`: FIFO that drops its oldest packets; `codel`: CoDel (RFC \
+         8289); `fq-codel`: RFC 8290, on Wi-Fi a queue per station as mac80211; `dualpi2`: L4S \
+         packets in a queue of their own (RFC 9332)",
     )
     .described("required")
     .key(Choice(&[

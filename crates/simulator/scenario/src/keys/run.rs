@@ -45,13 +45,13 @@ pub(crate) const RUN: Keys<RunPlan> = &[
     &Run::named("duration").means("length of a run").field(SOME_TIME, |run| &mut run.duration),
     &Run::named(MEASURE_FROM)
         .means(
-            "start of the measured window, before `duration`; a base's value is ignored if the run is made \
-             shorter",
+            "start of the measured window, before `duration`; a base's value is ignored in a \
+             shorter run",
         )
         .described("4 s, or a quarter of a shorter run")
         .field(ANY_TIME, |run| &mut run.measure_from),
     &Run::named("start-spread")
-        .means("each flow starts later by a random time up to this one")
+        .means("each flow starts later by a random time up to this")
         .field(ANY_TIME, |run| &mut run.start_spread),
     &Run::named("seeds")
         .means("number of seeds, for `compare`")
@@ -69,18 +69,12 @@ pub(crate) const COUNT: Key<Whole> = named("count")
     .key(Whole(1, MAX_CLIENTS));
 
 pub(crate) const STAGGER: Key<Span> = named("stagger")
-    .means(
-        "client *i* starts *i* times this long after the first; an error after `run.measure-from`, \
-             unless that is `0 s` or the client has a `start`",
-    )
+    .means("client *i* starts *i* times this long after the first, not after `run.measure-from`")
     .is("\"0 ms\"")
     .key(ANY_TIME);
 
 pub(crate) const ADOPTERS: Key<Whole> = named("adopters")
-    .means(
-        "clients, from the first, that use the scheme of a run; the others keep `stock`. Not for \
-             schemes that change the access point or a link",
-    )
+    .means("clients, from the first, that use the scheme of a run; the others keep `stock`")
     .described("all")
     .key(Whole(0, MAX_CLIENTS));
 

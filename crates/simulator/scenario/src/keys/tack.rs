@@ -28,10 +28,8 @@ type Tack = About<TackPlan>;
 pub(crate) const TACK: Keys<TackPlan> = &[
     &Tack::named("ack-clock")
         .means(
-            "interval between ACKs: the longest of the time of `every` packets or two bursts, a \
-                 `beta`-th of the round trip, and `min-interval`; the paper's: the longer of the time of \
-                 `every` packets and a `beta`-th of the smallest round trip; `every` packets or \
-                 `ack-delay`, as TCP. Schemes change it",
+            "interval between ACKs: [TACK's law](../design/tack.md#when-the-receiver-speaks); \
+             the paper's; `every` packets or `ack-delay`, as TCP. Schemes change it",
         )
         .field(
             Choice(&[("tack", AckRule::Tack), ("paper", AckRule::Paper), ("delayed", AckRule::Delayed)]),
@@ -45,9 +43,7 @@ pub(crate) const TACK: Keys<TackPlan> = &[
         .described("16; 2 with `\"paper\"` and `\"delayed\"`")
         .field(Given(Whole(1, 255)), |tack| &mut tack.every),
     &Tack::named("min-interval")
-        .means(
-            "with `\"tack\"`: least time between ACKs to a sender that paces by reported rates (`tack-bbr`)",
-        )
+        .means("with `\"tack\"`: least time between ACKs to a sender with `tack-bbr`")
         .field(Span::up_to(Duration::from_millis(255)), |tack| &mut tack.min_interval),
     &Tack::named("ack-delay")
         .means("with `\"delayed\"`: longest delay of an ACK")
@@ -67,8 +63,8 @@ pub(crate) const TACK: Keys<TackPlan> = &[
         ),
     &Tack::named("lists")
         .means(
-            "blocks of received and missing packets in a TACK: as many as the losses in both directions \
-             require, or one of each. Schemes change it",
+            "blocks of received and missing packets in a TACK: by the losses in both directions, \
+             or one of each. Schemes change it",
         )
         .field(Choice(&[("rich", Lists::Rich), ("poor", Lists::Poor)]), |tack| &mut tack.config.lists),
     &Tack::named("loss-reports")
@@ -80,9 +76,7 @@ pub(crate) const TACK: Keys<TackPlan> = &[
             &mut tack.config.loss_reports
         }),
     &Tack::named("timing")
-        .means(
-            "packet that measures the round-trip time of a TACK: the one with the least delay, or the last",
-        )
+        .means("packet that measures the round-trip time: that with the least delay, or the last")
         .field(Choice(&[("least-delay", Timing::LeastDelay), ("newest", Timing::Newest)]), |tack| {
             &mut tack.config.timing
         }),
@@ -92,10 +86,7 @@ pub(crate) const TACK: Keys<TackPlan> = &[
             &mut tack.config.rate_from
         }),
     &Tack::named("congestion")
-        .means(
-            "congestion control, always paced; `tack-bbr` was designed with TACK, the others are those of \
-             `tcp.congestion`. Schemes change it",
-        )
+        .means("congestion control, always paced; `tack-bbr` was designed with TACK. Schemes change it")
         .field(Choice(&CONTROLS), |tack| &mut tack.config.congestion.algorithm),
     &Tack::named("ecn")
         .means("explicit congestion notification (RFC 3168); needs a queue that marks")

@@ -39,8 +39,8 @@ pub(super) const CONTROLS: [(&str, Algorithm); 10] = [
 /// The options of a controller have separate keys.
 pub(crate) const CONGESTION: Key<Choice<Algorithm>> = named("congestion")
     .means(
-        "congestion control; `bbr` is version 1 of BBR, `bbr3` version 3, `prague` that of L4S (it \
-             uses ECN by itself), `rre` TCP-RRE, `allegro` and `vivace` PCC's",
+        "congestion control; `bbr` is version 1 of BBR, `prague` that of L4S, which uses ECN, \
+         `rre` TCP-RRE, `allegro` and `vivace` PCC's",
     )
     .is("\"cubic\"")
     .key(Choice(&CONTROLS));
@@ -71,8 +71,8 @@ pub(crate) const BBR_POLICER: Key<Choice<PolicerDetection>> = named("bbr-policer
 /// `None` is `"auto"`.
 pub(crate) const RRE_TARGET: Key<Own<Option<Duration>>> = named("rre-target")
     .means(
-        "buffer delay that TCP-RRE keeps at rates up to 250 kb/s; above, it falls with the square root of \
-         the rate; `auto`: 80 ms",
+        "buffer delay of TCP-RRE at rates up to 250 kb/s; above, it falls with the square root \
+         of the rate; `auto`: 80 ms",
     )
     .is("\"auto\"")
     .key(Own {
@@ -86,8 +86,8 @@ pub(crate) const RRE_TARGET: Key<Own<Option<Duration>>> = named("rre-target")
 
 pub(crate) const RRE_MEMORY: Key<Choice<Memory>> = named("rre-memory")
     .means(
-        "connections that share what TCP-RRE finds out about the uplink: those to the same address, \
-             which all clients have as behind a NAT; to the same client; or none",
+        "connections that share what TCP-RRE finds out about the uplink: those to the address \
+         that all clients have; to the same client; or none",
     )
     .is("\"address\"")
     .key(Choice(&[("address", Memory::Address), ("client", Memory::Client), ("none", Memory::None)]));
@@ -107,9 +107,8 @@ pub(crate) enum ReceiveBuffer {
 
 pub(crate) const RECEIVE_BUFFER: Key<Own<ReceiveBuffer>> = named("receive-buffer")
     .means(
-        "`auto` starts with 128 KiB and grows to twice the data of a round trip; `rsfc` keeps the \
-             queue on the way of data short by the window (receive-side flow control, needs timestamps). \
-             Scheme `rsfc` changes it",
+        "`auto` starts with 128 KiB and grows to twice the data of a round trip; `rsfc` is \
+         receive-side flow control (needs timestamps). Scheme `rsfc` changes it",
     )
     .is("\"4 MiB\"")
     .key(Own {
@@ -172,17 +171,14 @@ pub(crate) const ACKFREQ_DELAY: Key<Span> = named("ackfreq-delay")
 
 pub(crate) const ACKFREQ_REORDERING: Key<Whole> = named("ackfreq-reordering")
     .means(
-        "with `\"quic-ackfreq\"`: a gap is acknowledged at once when a packet this far above it has arrived; \
-         0: never",
+        "with `\"quic-ackfreq\"`: a gap is acknowledged when a packet this far above it has \
+         arrived; 0: never",
     )
     .is("3")
     .key(Whole(0, 1_000));
 
 pub(crate) const ACKFREQ_READING: Key<OrNone<Whole>> = named("ackfreq-reading")
-    .means(
-        "with `\"quic-ackfreq\"`: most packets that a receiver reads, of those that arrive at once, before it acknowledges; 1: so many \
-         packets per ACK also in an A-MPDU, as a receiver of TCP",
-    )
+    .means("with `\"quic-ackfreq\"`: most packets that a receiver reads at once before it acknowledges")
     .is("\"none\"")
     .key(OrNone(Whole(1, 1_000_000)));
 
@@ -248,8 +244,8 @@ pub(crate) const TCP: Keys<Config> = &[
     &SLOW_START,
     &Tcp::named("pacing")
         .means(
-            "spacing of segments in time: as the congestion control does (BBR, Copa and RRE pace); or \
-                 all, at 200 % of a window per round trip in slow start and 120 % later",
+            "spacing of segments in time: as the congestion control does; or at 200 % of a \
+             window per round trip in slow start and 120 % later",
         )
         .field(Own { read: pacing, write: write_pacing, allowed: "`\"auto\"`, `true`, `false`" }, |tcp| {
             &mut tcp.congestion.pacing
@@ -268,23 +264,23 @@ pub(crate) const TCP: Keys<Config> = &[
         .field(Flag, |tcp| &mut tcp.timestamps),
     &Tcp::named("timestamp-tick")
         .means(
-            "tick of receivers' timestamp clocks, with a phase per receiver (many hosts have 1, 4, 10 \
-                 or 100 ms); with `\"none\"` 1 ms, in step with the sender's. See \
-                 [simulator.md](../design/simulator.md#clocks-for-timestamps)",
+            "tick of receivers' timestamp clocks, with a phase per receiver; `\"none\"`: 1 ms, \
+             in step with the sender's. See \
+             [simulator.md](../design/simulator.md#clocks-for-timestamps)",
         )
         .field(OrNone(Span::between(Duration::from_millis(1), Duration::from_secs(1))), |tcp| {
             &mut tcp.timestamp_tick
         }),
     &Tcp::named("socket-packets")
         .means(
-            "packets that a receiver's socket holds of those that arrive at once, as a UDP socket \
-                 does: Linux's default of 212,992 B holds 92 of full size; the others are lost",
+            "packets that a receiver's socket holds of those that arrive at once, as a UDP \
+             socket does (Linux: 92); the others are lost",
         )
         .field(OrNone(Whole(1, 1_000_000)), |tcp| &mut tcp.socket_packets),
     &Tcp::named("window-updates")
         .means(
-            "with a policy that counts packets: after these bytes room is announced in a packet of its \
-                 own, as QUIC's MAX_STREAM_DATA (quinn: 156,250 B); `\"none\"`: ACKs announce it",
+            "after these bytes room is announced in a packet of its own, as QUIC's \
+             MAX_STREAM_DATA (quinn: 156,250 B); `\"none\"`: ACKs announce it",
         )
         .field(
             Own { read: window_updates, write: write_window_updates, allowed: "1 B to 1 GiB, or `\"none\"`" },
@@ -306,16 +302,16 @@ pub(crate) const TCP: Keys<Config> = &[
     &Tcp::named("dsack").means("report duplicate data (RFC 2883)").field(Flag, |tcp| &mut tcp.dsack),
     &Tcp::named("loss-detection")
         .means(
-            "a segment is lost when enough segments above it are SACKed; or when a later one has \
-                 arrived, with a probe for the tail (RFC 8985, needs SACK)",
+            "a segment is lost when enough segments above it are SACKed; or by time, with a \
+             probe for the tail (RFC 8985, needs SACK)",
         )
         .field(Choice(&[("rfc6675", LossDetection::DupAck), ("rack-tlp", LossDetection::RackTlp)]), |tcp| {
             &mut tcp.loss_detection
         }),
     &Tcp::named("recovery")
         .means(
-            "in fast recovery, wait until the data in flight has fallen to the reduced window; or reduce \
-             with each ACK (RFC 6937)",
+            "in fast recovery, wait until data in flight has fallen to the reduced window; or \
+             reduce with each ACK (RFC 6937)",
         )
         .field(Choice(&[("rfc6675", Recovery::Rfc6675), ("prr", Recovery::Prr)]), |tcp| &mut tcp.recovery),
     &Tcp::named("undo")
@@ -336,8 +332,8 @@ pub(crate) const TCP: Keys<Config> = &[
     &RECEIVE_BUFFER_MAX,
     &Tcp::named("window-growth")
         .means(
-            "how the offered window follows a buffer that grows (`auto`): at once, or by twice the \
-                 data of each segment, which `ack-policy = \"linux\"` then acknowledges at once",
+            "how the offered window follows a buffer that grows: at once, or by twice the data \
+             of each segment, which `ack-policy = \"linux\"` then acknowledges",
         )
         .field(
             Choice(&[("at-once", WindowGrowth::AtOnce), ("by-segment", WindowGrowth::BySegment)]),
@@ -346,9 +342,8 @@ pub(crate) const TCP: Keys<Config> = &[
     &Tcp::named("send-buffer").means("most bytes in flight").field(BUFFER, |tcp| &mut tcp.send_buffer),
     &Tcp::named("small-queues")
         .means(
-            "TCP small queues: most bytes of a connection in its wireless station's queue, as time at \
-                 its rate, at least two bursts. Linux: 1 ms, 8 ms below mac80211. See \
-                 [tcp.md](../design/tcp.md#small-queues)",
+            "TCP small queues: most bytes of a connection in its wireless station's queue, as \
+             time at its rate. See [tcp.md](../design/tcp.md#small-queues)",
         )
         .field(OrNone(Span::between(Duration::from_micros(100), Duration::from_secs(1))), |tcp| {
             &mut tcp.small_queues
@@ -360,7 +355,7 @@ pub(crate) const TCP: Keys<Config> = &[
         .means("lower bound of the RTO's variance term")
         .field(Span::between(Duration::from_millis(1), Duration::from_secs(60)), |tcp| &mut tcp.rto_min),
     &Tcp::named("time-wait")
-        .means("time for which the end that closed first answers late segments")
+        .means("time in which the end that closed first answers late segments")
         .field(ANY_TIME, |tcp| &mut tcp.time_wait),
 ];
 

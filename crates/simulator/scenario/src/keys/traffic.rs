@@ -102,8 +102,8 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
     ),
     &Flow::named("udp-report")
         .means(
-            "the sink reports the number of received datagrams this long after an arrival, or with \
-                 every this many, in a datagram that may ride on link-layer ACKs and counts as a TCP ACK",
+            "the sink reports the number of received datagrams this long after an arrival, or \
+             with every this many, in a datagram that counts as a TCP ACK",
         )
         .field(
             Given(Own {
@@ -121,10 +121,7 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
         .described("as many as fill `tcp.mtu`")
         .field(Given(DATAGRAM), |flow| &mut flow.udp_payload),
     &Flow::named("udp-send-buffer")
-        .means(
-            "most bytes of packets that a flow with a `udp-rate` has in its wireless station's queue, \
-                 as by a socket's buffer (Linux: 92 full datagrams)",
-        )
+        .means("most bytes of packets that a flow with a `udp-rate` has in its wireless station's queue")
         .field(OrNone(BUFFER), |flow| &mut flow.udp_send_buffer),
     &Flow::named("application")
         .means("source of the flows; see below")
@@ -162,8 +159,8 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
         .field(LAWS, |flow| &mut flow.knobs.times),
     &Flow::named("rate")
         .means(
-            "payload rate of a video, or of an on-off source while it is on; without it, an on-off source \
-             uses `udp-rate`, or the connection's rate",
+            "payload rate of a video, or of an on-off source while it is on (default: \
+             `udp-rate`, or the connection's rate)",
         )
         .described("none; 4 Mbps for a video")
         .field(Given(Rate), |flow| &mut flow.knobs.rate),
@@ -197,7 +194,7 @@ pub(crate) const STOP: Key<Span> = named("stop")
 
 /// The controllers that every transport supports, with default options.
 pub(crate) const CONGESTION: Key<Choice<Algorithm>> = named("congestion")
-    .means("congestion control of this flow's connections, for every transport; no scheme changes it")
+    .means("congestion control of this flow's connections; no scheme changes it")
     .described("`tcp.congestion` or `tack.congestion`")
     .key(Choice(&CONTROLS));
 

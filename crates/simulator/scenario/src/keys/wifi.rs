@@ -36,9 +36,8 @@ pub(crate) const STANDARD: Key<Own<Standard>> = named("standard").means(
 
 pub(crate) const BAND: Key<Choice<Band>> = named("band")
     .means(
-        "802.11n, ax and be may be at 2.4 GHz (SIFS 10 us, 6 us of signal extension, `slot`, \
-             `preamble` and `b-stations` as 802.11g, up to 40 MHz); ax and be at 6 GHz (times and basic \
-             rates of 5 GHz, no older clients, 320 MHz)",
+        "802.11n, ax and be may be at 2.4 GHz (times as 802.11g, up to 40 MHz), ax and be at 6 \
+         GHz (times of 5 GHz, no older clients, 320 MHz)",
     )
     .described("of the standard; `\"5 GHz\"` for 802.11n and ax, `\"6 GHz\"` for be")
     .key(Choice(&[
@@ -53,7 +52,7 @@ pub(crate) const RATE: TextKey = named("rate")
     .text("a rate of its table, or `\"ideal\"`");
 
 pub(crate) const MCS: Key<Whole> = named("mcs")
-    .means("with the next three keys selects a mode that `rate` leaves open, or in place of `rate`")
+    .means("with the next three keys selects a mode, with `rate` or in place of it")
     .optional()
     .key(Whole(0, 31));
 
@@ -77,9 +76,8 @@ pub(crate) const GUARD_INTERVAL: Key<Choice<GuardInterval>> = named("guard-inter
 
 pub(crate) const LTF: Key<Choice<TrainingField>> = named("ltf")
     .means(
-        "training field (HE-LTF, EHT-LTF) of each stream: 3.2, 6.4 or 12.8 us and a guard interval; \
-             `1x` with 0.8 us and not with EHT, `2x` with 0.8 and 1.6, `4x` with 0.8 and 3.2; 802.11ax and \
-             be",
+        "training field of each stream: 3.2, 6.4 or 12.8 us and a guard interval; `1x` with 0.8 \
+         us and not with EHT, `2x` with 0.8 and 1.6, `4x` with 0.8 and 3.2; 802.11ax and be",
     )
     .described("`\"2x\"`; `\"4x\"` with `guard-interval = \"3.2 us\"`")
     .key(Choice(&[
@@ -90,8 +88,8 @@ pub(crate) const LTF: Key<Choice<TrainingField>> = named("ltf")
 
 pub(crate) const PACKET_EXTENSION: Key<Choice<PacketExtension>> = named("packet-extension")
     .means(
-        "longest packet extension: a PPDU whose last symbol is full has it, others up to 12 us less; \
-             20 us with 802.11be only",
+        "longest packet extension; a PPDU whose last symbol is not full has up to 12 us less; 20 \
+         us with 802.11be only",
     )
     .described("`\"16 us\"` with 802.11ax and be")
     .key(Choice(&[
@@ -103,9 +101,8 @@ pub(crate) const PACKET_EXTENSION: Key<Choice<PacketExtension>> = named("packet-
 
 pub(crate) const CODING: Key<Choice<Coding>> = named("coding")
     .means(
-        "code of the data field; `bcc` has 6 tail bits and no extra segment, for comparison with \
-             simulators without LDPC (the standard has it up to 20 MHz, MCS 9 and 4 streams); 802.11ax and \
-             be",
+        "code of the data field; `bcc` at any rate is for comparison with simulators without \
+         LDPC; 802.11ax and be",
     )
     .described("`\"ldpc\"` with 802.11ax and be")
     .key(Choice(&[("ldpc", Coding::Ldpc), ("bcc", Coding::Bcc)]));
@@ -122,8 +119,8 @@ pub(crate) const SLOT: Key<Choice<SlotTime>> = named("slot")
 
 pub(crate) const B_STATIONS: Key<Flag> = named("b-stations")
     .means(
-        "an 802.11b station is near a network of 802.11g, or n at 2.4 GHz: basic rates 1, 2, 5.5 and \
-             11 Mb/s, beacons at 1 Mb/s, by default long slots and `cts-to-self`",
+        "an 802.11b station is near (802.11g, and n at 2.4 GHz): basic rates 1, 2, 5.5 and 11 \
+         Mb/s, beacons at 1 Mb/s, by default long slots and `cts-to-self`",
     )
     .is("false")
     .key(Flag);
@@ -163,14 +160,14 @@ pub(crate) const LINK_ACK_ERROR: Key<Losses> = named("link-ack-error")
 
 pub(crate) const SNR: Key<PowerRatio> = named("snr")
     .means(
-        "signal-to-noise ratio in the channel of `rate`, both ways: noise destroys data and control \
-             frames by mode and length; see [wifi-model.md](../references/wifi-model.md#noise)",
+        "signal-to-noise ratio in the channel of `rate`, both ways; see \
+         [wifi-model.md](../references/wifi-model.md#noise)",
     )
     .described("no noise")
     .key(PowerRatio(-20_000, 100_000));
 
 pub(crate) const DISTANCE: Key<Distance> = named("distance")
-    .means("distance between access point and client, which determines the `snr`; not with it")
+    .means("distance between access point and client, in place of `snr`")
     .described("no noise")
     .key(Distance);
 
@@ -181,9 +178,8 @@ pub(crate) const DIRECT_SNR: Key<PowerRatio> = named("direct-snr")
 
 pub(crate) const DIRECT_DISTANCE: Key<Distance> = named("direct-distance")
     .means(
-        "length of every direct link; required, or `direct-snr`, where an end has an `snr` or \
-             `distance` and not both have a `position`. It must make a triangle with the distances from \
-             the access point",
+        "length of every direct link; this or `direct-snr` is required where an end has an `snr` \
+         or `distance` and not both have a `position`",
     )
     .described("of their `position`s")
     .key(Distance);
@@ -233,9 +229,9 @@ pub(crate) const LINK_ACK_CHOICE: Choice<BothWays<LinkAcks>> = Choice(&[
 /// The value is true if grants are enabled.
 pub(crate) const REVERSE_DIRECTION: Key<Choice<bool>> = named("reverse-direction")
     .means(
-        "with `granted`, the station that acknowledges a data PPDU may send one of its own in the same \
-             TXOP (reverse direction grant); 802.11n and ac; schemes change it; see \
-             [wifi-model.md](../references/wifi-model.md#reverse-direction)",
+        "with `granted`, the station that acknowledges a data PPDU may send one of its own in \
+         the same TXOP; 802.11n and ac; schemes change it; see \
+         [wifi-model.md](../references/wifi-model.md#reverse-direction)",
     )
     .is("\"off\"")
     .key(Choice(&[("off", false), ("granted", true)]));
@@ -281,9 +277,9 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     &MPDU_ERROR,
     &W::named("rate-control")
         .means(
-            "`minstrel` adapts the rate to losses, up to the width and streams of `rate` and with its \
-                 guard interval; `ideal` gives each client the mode with the highest TCP goodput for its \
-                 `snr` or `distance`, up to those; `rate = \"ideal\"` chooses among all modes",
+            "`minstrel` adapts the rate to losses, up to the width and streams of `rate`; \
+             `ideal` gives each client the mode with the highest TCP goodput at its `snr` or \
+             `distance`, up to those; `rate = \"ideal\"` chooses among all modes",
         )
         .field(
             Choice(&[
@@ -302,9 +298,8 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     &W::named("direct-links")
         .means(
             "clients with a direct link (TDLS), past the access point; `all`: those with \
-                 `station-to-station` traffic. Rate: the slower of both clients', or by `rate-control` for \
-                 the link's own signal; losses as the sender's to the access point; see \
-                 [wifi-model.md](../references/wifi-model.md#from-client-to-client)",
+             `station-to-station` traffic; see \
+             [wifi-model.md](../references/wifi-model.md#from-client-to-client)",
         )
         .field(
             Own { read: direct::pairs, write: direct::write_pairs, allowed: direct::PAIRS_ALLOWED },
@@ -326,9 +321,8 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         }),
     &W::named(TXOP_LIMITS)
         .means(
-            "TXOP limits of video and voice: 3.008 and 1.504 ms (hostapd's defaults); or, from \
-                 802.11-2016 on, 4.096 and 2.080 ms, and 2.528 ms for best effort and background; 802.11n \
-                 and ac",
+            "TXOP limits of video and voice: 3.008 and 1.504 ms (hostapd's defaults); or 4.096 \
+             and 2.080 ms, and 2.528 ms for best effort and background; 802.11n and ac",
         )
         .field(
             Choice(&[("802.11-2012", TxopLimits::Ieee2012), ("802.11-2020", TxopLimits::Ieee2020)]),
@@ -336,9 +330,9 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         ),
     &W::named(TXOP_BURSTS)
         .means(
-            "which TXOPs hold several exchanges, a SIFS apart: none, those of categories with a limit \
-                 (`txop-limits`), or also those of `txop-limit`; with multiple protection frames reserve \
-                 the rest of these, and a CF-End returns it; 802.11n and later",
+            "which TXOPs hold several exchanges: none, those of categories with a limit \
+             (`txop-limits`), or also those of `txop-limit`; with multiple protection frames \
+             reserve the rest of these, and a CF-End returns it; 802.11n and later",
         )
         .field(
             Choice(&[
@@ -357,17 +351,17 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         .field(OrNone(Whole(1, 1024)), |wifi| &mut wifi.bss.ampdu_mpdus),
     &W::named(BLOCK_ACK_WINDOW)
         .means(
-            "largest number of outstanding MPDUs under a Block Ack agreement; Block Acks have a bitmap of \
-             64, 256, 512 or 1024 bits by it; 802.11n and later",
+            "most outstanding MPDUs under a Block Ack agreement, which sets the bitmap of 64, \
+             256, 512 or 1024 bits; 802.11n and later",
         )
         .described("the most that the standard has: 64, 256 with 802.11ax, 1024 with be")
         .field(Whole(2, 1024), |wifi| &mut wifi.bss.block_ack_window),
     &W::named(STREAM_QUEUES)
         .means(
-            "`joint`: all spatial streams carry one aggregate, as in the standard; `independent`: each \
-                 has an aggregate, a Block Ack window and losses of its own (802.11n and ac, a fixed rate, \
-                 not with `[hack]` or `ap-acks`). Schemes change it; see \
-                 [fwp-mac.md](../design/fwp-mac.md)",
+            "`joint`: all spatial streams carry one aggregate, as in the standard; \
+             `independent`: one each, with losses of its own (802.11n and ac, a fixed rate, not \
+             with `[hack]` or `ap-acks`); see [fwp-mac.md](../design/fwp-mac.md). Schemes change \
+             it",
         )
         .field(
             Choice(&[("joint", StreamQueues::Joint), ("independent", StreamQueues::Independent)]),
@@ -400,20 +394,19 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         ),
     &W::named(ACCESS_CATEGORIES)
         .means(
-            "EDCA access categories: those of the flows, or all four; with several, `tacit shell` maps \
-             packets of real programs by DSCP (RFC 8325)",
+            "EDCA access categories: those of the flows, or all four, to which `tacit shell` \
+             maps packets by DSCP (RFC 8325)",
         )
         .field(Choice(&[("used", Categories::Used), ("all", Categories::All)]), |wifi| &mut wifi.categories),
     &W::named(CW_MIN)
         .means(
-            "smallest contention window, in slots; a number alone holds for all access categories; \
-                 without it, no more than a given `cw-max`; see \
-                 [wifi-model.md](../references/wifi-model.md#contention)",
+            "smallest contention window, in slots; see \
+             [wifi-model.md](../references/wifi-model.md#contention)",
         )
         .described("of the access category")
         .field(OfRoles(Of::Window), |wifi| &mut wifi.edca.cw_min),
     &W::named(CW_MAX)
-        .means("largest contention window, to which failures double it; without it, no less than `cw-min`")
+        .means("largest contention window, to which failures double it")
         .described("of the access category")
         .field(OfRoles(Of::Window), |wifi| &mut wifi.edca.cw_max),
     &W::named(AIFSN)
@@ -422,11 +415,10 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         .field(OfRoles(Of::Aifsn), |wifi| &mut wifi.edca.aifsn),
     &W::named(LINK_ACKS)
         .means(
-            "data with link-layer ACKs: all, that of clients, that to clients, or `none`. Other data \
-                 (Ack Policy No Ack) is sent once. `deferred` is like `uplink-only`, but clients request \
-                 missing frames and get them late. 802.11n and ac, a fixed rate, not with `[hack]`, \
-                 `reverse-direction` or `ap-acks`. Schemes change it; see \
-                 [fwp-mac.md](../design/fwp-mac.md)",
+            "data with link-layer ACKs: all, that of clients, that to clients, or `none`; other \
+             data is sent once. `deferred` is like `uplink-only`, but clients request missing \
+             frames. 802.11n and ac, a fixed rate, not with `[hack]`, `reverse-direction` or \
+             `ap-acks`; see [fwp-mac.md](../design/fwp-mac.md). Schemes change it",
         )
         .field(LINK_ACK_CHOICE, |wifi| &mut wifi.link_acks),
     &W::named("repair-buffer")
@@ -465,8 +457,8 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         .field(Span::up_to(Duration::from_millis(1)), |wifi| &mut wifi.bss.link_ack_delay),
     &W::named("ack-filter")
         .means(
-            "filter of pure TCP ACKs in Wi-Fi queues: CAKE's in all, or a driver's before the \
-                 clients'; not with `[hack]`; see [simulator.md](../design/simulator.md#ack-filters)",
+            "filter of pure TCP ACKs in Wi-Fi queues; not with `[hack]`; see \
+             [simulator.md](../design/simulator.md#ack-filters)",
         )
         .field(
             Choice(&[
@@ -488,8 +480,8 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         .field(Choice(&[("none", ApAcks::None), ("fastack", ApAcks::FastAck)]), |wifi| &mut wifi.ap_acks),
     &W::named("eifs")
         .means(
-            "after which collisions bystanders wait EIFS: none (`false`); those whose first frame was \
-                 detected before another began, as ns-3; all (`true`)",
+            "after which collisions bystanders wait EIFS: none; those whose first frame began \
+             before another, as ns-3; all",
         )
         .field(
             OnceFlag {
@@ -505,16 +497,15 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         ),
     &W::named("capture")
         .means(
-            "the longest PPDU of a collision is received from the end of the others on; with hidden \
-                 clients and `snr` or `distance`, the first that is strong enough; see \
-                 [wifi-model.md](../references/wifi-model.md#collisions)",
+            "one PPDU of a collision may be received; see \
+             [wifi-model.md](../references/wifi-model.md#collisions)",
         )
         .field(Flag, |wifi| &mut wifi.bss.capture),
     &W::named("ap-scheduler")
         .means(
-            "whom the access point serves: clients in turn, a TXOP each; the client with the oldest \
-                 packet; by deficit round robin over airtime, as mac80211; see \
-                 [wifi-model.md](../references/wifi-model.md#airtime-fairness)",
+            "which client the access point serves: each in turn; that with the oldest packet; by \
+             deficit round robin over [airtime](../references/wifi-model.md#airtime-fairness), \
+             as mac80211",
         )
         .field(
             Choice(&[
@@ -526,18 +517,18 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         ),
     &W::named("aql-limit")
         .means(
-            "airtime of the packets for a client in the access point's MAC, except for one packet \
-                 (mac80211's airtime queue limit, 5 ms there)",
+            "airtime of the packets for a client in the access point's MAC, except for one \
+             packet (mac80211: 5 ms)",
         )
         .field(OrNone(Span::between(Duration::from_micros(100), Duration::from_millis(100))), |wifi| {
             &mut wifi.bss.aql_limit
         }),
     &W::named(OFDMA)
         .means(
-            "802.11ax: the access point sends to several clients at once (HE MU), whose Block Acks \
-                 answer a trigger behind the PPDU or in each A-MPDU, requests one after the other, or a \
-                 TRS Control field, or come with data of theirs (`cascade`); see \
-                 [wifi-model.md](../references/wifi-model.md#ofdma)",
+            "802.11ax: the access point sends to several clients at once, whose Block Acks \
+             answer a trigger behind the PPDU or in each A-MPDU, requests one after the other, \
+             or a TRS Control field, or come with their data (`cascade`); see \
+             [wifi-model.md](../references/wifi-model.md#ofdma)",
         )
         .field(
             Choice(&[
@@ -554,12 +545,12 @@ pub(crate) const WIFI: Keys<Wifi> = &[
             |wifi| &mut wifi.ofdma.acknowledgment,
         ),
     &W::named("ofdma-users")
-        .means("most clients of one such PPDU; no more than the channel has units of 26 tones for")
+        .means("most clients of one such PPDU")
         .field(Whole(2, OfdmaConfig::MOST_USERS), |wifi| &mut wifi.ofdma.config.max_users),
     &W::named("ofdma-sharing")
         .means(
-            "how many clients share a PPDU: as many as bring the most bytes in its time; all with data \
-                 that leave no unit over, as in ns-3",
+            "how many clients share a PPDU: as many as bring the most bytes; all with data that \
+             leave no unit over, as in ns-3",
         )
         .field(Choice(&[("goodput", Sharing::Goodput), ("most", Sharing::Most)]), |wifi| {
             &mut wifi.ofdma.config.sharing
@@ -579,10 +570,9 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         ),
     &W::named(TRIGGERS)
         .means(
-            "with `ofdma`: which clients the access point asks for packets (UL OFDMA): none; those \
-                 just sent data, or that report packets; those that send over 100 packets a second, while \
-                 two do, or report packets; all, unless all just reported none; none by name \
-                 (`random-access-units`)",
+            "with `ofdma`: which clients the access point asks for packets: none; those just \
+             sent data, or that report packets; those that send over 100 packets a second, while \
+             two do, or report packets; all; none by name (`random-access-units`)",
         )
         .field(
             Choice(&[
@@ -602,8 +592,8 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         .field(Whole(0, OfdmaConfig::MOST_USERS), |wifi| &mut wifi.ofdma.config.random_access_units),
     &W::named("mu-edca")
         .means(
-            "with `triggers`: how a client contends for 2.1 s after it answered one: as before; with \
-                 AIFSN 8 and windows from 511, as OpenWrt; not at all",
+            "with `triggers`: how a client contends for 2.1 s after it answered one: as before; \
+             with AIFSN 8 and windows from 511; not at all",
         )
         .field(
             Choice(&[("off", MuEdca::Off), ("openwrt", MuEdca::OpenWrt), ("silent", MuEdca::Silent)]),

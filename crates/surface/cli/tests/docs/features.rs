@@ -15,11 +15,10 @@ pub(super) const FEATURES: &str = "docs/validation/features.toml";
 const HEAD: &str = "\
 # Features and their tests
 
-The features that tacit set out to have, in groups, and the tests and figures that show them. The page is written from
-[features.toml](features.toml), where a feature is added; a test fails where a test or figure named there does not exist.
-`cargo test -p PACKAGE NAME` runs a test, `tacit figure NAME` a figure. Claims of figures that were missed, for any reason, or
-skipped are counted here and told in [papers.md](papers.md). *Partly* means that a part of the feature is not there, and names
-it; *missing*, that nothing is. Tests that *need* something are skipped where it is not there.
+The features that tacit set out to have, each with the tests and figures that show it. The page is written from
+[features.toml](features.toml), where a feature is added. `cargo test -p PACKAGE NAME` runs a test, `tacit figure NAME` a figure.
+Claims of figures that are missed or skipped are counted here, with their reasons in [papers.md](papers.md). *Partly* means that
+a part of the feature is not there, and names it; *missing*, that nothing is. Tests that *need* something are skipped without it.
 
 ";
 
@@ -136,15 +135,15 @@ fn page(table: &Table) -> String {
     let mut page = HEAD.to_owned();
     let _ = writeln!(page, "{}.", counted(table));
     for group in tables(table, "group") {
-        let _ = writeln!(page, "\n## {}\n\n| feature | shown by |\n|---|---|", text(group, "title"));
+        let _ = writeln!(page, "\n## {}\n", text(group, "title"));
         for feature in tables(group, "feature") {
-            let _ = writeln!(page, "| {} | {} |", text(feature, "what"), shown_by(feature, &claims));
+            let _ = writeln!(page, "* {}: {}", text(feature, "what"), shown_by(feature, &claims));
         }
     }
     page
 }
 
-/// The second cell of a feature.
+/// What shows a feature, and what is missing of it.
 fn shown_by(feature: &Table, claims: &BTreeMap<String, (usize, usize)>) -> String {
     let mut parts: Vec<String> = Vec::new();
     for test in words(feature, "tests") {

@@ -5,7 +5,7 @@ use tacit_runs::metric;
 use crate::markdown::check_table;
 use crate::root;
 
-/// One row per description: metrics that differ by the number of a link share it.
+/// One entry per description: metrics that differ by the number of a link share it.
 #[test]
 fn the_page_of_results_has_every_metric() {
     let mut rows: Vec<(Vec<String>, &str)> = Vec::new();
@@ -16,8 +16,8 @@ fn the_page_of_results_has_every_metric() {
             None => rows.push((vec![name], metric.summary)),
         }
     }
-    let rows = rows.iter().map(|(names, summary)| format!("| {} | {summary} |\n", names.join(", ")));
-    let table = format!("\n| name | |\n|---|---|\n{}\n", rows.collect::<String>());
+    let rows = rows.iter().map(|(names, summary)| format!("* {}: {summary}\n", names.join(", ")));
+    let list = format!("\n{}\n", rows.collect::<String>());
     let begin = "<!-- written by a test from crates/simulator/runs/src/metric/table.rs -->\n";
-    check_table(&root().join("docs/use/results.md"), begin, &table);
+    check_table(&root().join("docs/use/results.md"), begin, &list);
 }
