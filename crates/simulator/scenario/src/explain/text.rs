@@ -152,7 +152,7 @@ mod tests {
                 assert!(fits(line), "{width}: {line}");
             }
             let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
-            let meaning = "Wi-Fi queues: CAKE's in all, or a driver's before the clients'; not with [hack]; see simulator.md";
+            let meaning = "filter of pure TCP ACKs in Wi-Fi queues; not with [hack]; see simulator.md";
             if width == 40 || width == 80 {
                 assert!(words(&text).contains(meaning), "{width}: {text}");
             }
