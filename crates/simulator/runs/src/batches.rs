@@ -359,6 +359,13 @@ impl Batches {
         store::parquet(&sheet, &provenance).map_err(RunsError::store(Path::new("a batch of runs")))
     }
 
+    /// The record of the runs `made` of one place. Its scenario is in the sweep.
+    fn record(&self, made: &[RunSummary]) -> Result<Vec<u8>, RunsError> {
+        let bare = |run: &RunSummary| RunSummary { scenario_text: "".into(), ..run.clone() };
+        let runs: Vec<RunSummary> = made.iter().map(bare).collect();
+        store::record_of(&runs, Path::new("a batch of runs"))
+    }
+
     /// What the sweep says about the runs at `place`.
     fn provenance(&self, place: &GridPoint) -> Provenance {
         Provenance {
@@ -395,14 +402,13 @@ impl Order {
         Ok(order)
     }
 
-    /// Simulates the runs. Returns the bytes of a Parquet file.
+    /// Simulates the runs. Returns their record, for [`Directory::keep`].
     ///
     /// # Errors
     /// Same as [`Batches::make`].
-    pub fn parquet(self, control: Control<'_>) -> Result<Vec<u8>, RunsError> {
+    pub fn make(self, control: Control<'_>) -> Result<Vec<u8>, RunsError> {
         let sweep = Batches::of(self.sweep)?;
-        let first = self.runs.start;
-        sweep.file(first, &sweep.make(self.runs, control)?, Format::Parquet)
+        sweep.record(&sweep.make(self.runs, control)?)
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) use export::RUNS;
 pub use export::{sheet_of, table_names};
 pub use flat::{add_rows, objects};
 pub use log::Writer;
-pub(crate) use log::{Log, line_of};
+pub(crate) use log::{Log, record_of};
 pub(crate) use sheet::parquet;
 pub use sheet::{Column, Sheet};
 

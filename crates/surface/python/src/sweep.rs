@@ -76,8 +76,8 @@ impl Sweep {
     }
 
     /// Stores a batch that another machine has simulated.
-    fn keep(&self, py: Python<'_>, first: usize, end: usize, parquet: &[u8]) -> PyResult<()> {
-        let kept = py.detach(|| self.directory.keep(&self.sweep, &(first..end), parquet));
+    fn keep(&self, py: Python<'_>, first: usize, end: usize, record: &[u8]) -> PyResult<()> {
+        let kept = py.detach(|| self.directory.keep(&self.sweep, &(first..end), record));
         kept.map_err(|error| Failure::from(error).raised(py))
     }
 
@@ -100,7 +100,7 @@ pub fn grid(py: Python<'_>, lists: Vec<String>) -> PyResult<Vec<Vec<String>>> {
     places_of(&lists).map_err(|error| Failure::from(error).raised(py))
 }
 
-/// Simulates the batch of an order on the calling thread. Returns a Parquet file.
+/// Simulates the batch of an order on the calling thread. Returns the record of its runs, for `Sweep.keep`.
 #[pyfunction]
 pub fn make_order<'py>(py: Python<'py>, order: &str) -> PyResult<Bound<'py, PyBytes>> {
     let made = py.detach(|| -> Outcome<Vec<u8>> {
@@ -108,7 +108,7 @@ pub fn make_order<'py>(py: Python<'py>, order: &str) -> PyResult<Bound<'py, PyBy
         let pool = ThreadPoolBuilder::new().num_threads(1).build();
         let pool = pool.map_err(|error| Failure::Other(error.to_string()))?;
         let order = Order::parse(order)?;
-        Ok(pool.install(|| order.parquet(tacit_runs::sweep::Control::unattended()))?)
+        Ok(pool.install(|| order.make(tacit_runs::sweep::Control::unattended()))?)
     });
     Ok(PyBytes::new(py, &made.map_err(|failure| failure.raised(py))?))
 }
