@@ -33,7 +33,7 @@ pub use export::{sheet_of, table_names};
 pub use flat::{add_rows, objects};
 pub use log::Writer;
 pub(crate) use log::{Log, record_of};
-pub(crate) use sheet::parquet;
+pub(crate) use sheet::SheetWriter;
 pub use sheet::{Column, Sheet};
 
 use crate::error::RunsError;

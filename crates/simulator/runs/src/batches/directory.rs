@@ -13,7 +13,7 @@ use serde::Serialize;
 use tacit_scenario::{InputError, bounded};
 
 use super::stored::{named, read};
-use super::{Batches, Written};
+use super::{Batches, Written, to_text};
 use crate::error::RunsError;
 use crate::record::RunSummary;
 use crate::store::write_whole;
@@ -68,7 +68,7 @@ impl Directory {
     /// If it contains another sweep or a sweep of another program, or cannot be read or written.
     pub fn open(path: &Path, sweep: &Batches) -> Result<Self, RunsError> {
         let file = path.join(SWEEP);
-        let text = sweep.to_text();
+        let text = to_text(&sweep.written);
         match bounded::read(&file, MAX_SWEEP) {
             Ok(Some(there)) if there == text.as_bytes() => {}
             Ok(there) => return Err(taken(&file, there.as_deref().unwrap_or_default())),
@@ -85,11 +85,6 @@ impl Directory {
     #[must_use]
     pub fn with_format(self, format: Format) -> Self {
         Self { format, ..self }
-    }
-
-    /// Path of the directory.
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Path of the directory with the batch files.
@@ -167,7 +162,7 @@ impl Directory {
 
     /// Writes the file of a batch for other programs.
     fn export(&self, sweep: &Batches, batch: &Range<usize>, runs: &[RunSummary]) -> Result<(), RunsError> {
-        write_whole(&self.file(sweep, batch)?, &sweep.file(batch.start, runs, self.format)?)
+        sweep.export(&self.file(sweep, batch)?, batch.start, runs, self.format)
     }
 
     /// Simulates the missing batches one after another, each on all cores.

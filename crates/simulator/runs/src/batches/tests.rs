@@ -35,7 +35,7 @@ fn runs_are_numbered_by_place_scheme_clients_and_seed() {
 #[test]
 fn a_sweep_read_from_text_makes_the_same_runs() {
     let sweep = sweep();
-    let read = Batches::parse(&sweep.to_text()).unwrap();
+    let read = Batches::of(from_text(&to_text(&sweep.written)).unwrap()).unwrap();
     assert_eq!(read.ids(0..24).unwrap(), sweep.ids(0..24).unwrap());
     let made = read.make(5..8, Control::unattended()).unwrap();
     assert_eq!(made, sweep.make(5..8, Control::unattended()).unwrap());
@@ -128,7 +128,7 @@ fn a_sweep_as_csv_has_the_columns_of_its_tables() {
 fn another_program_s_sweep_is_refused() {
     let mut other = sweep();
     other.written.program = "another".into();
-    let error = Batches::parse(&other.to_text()).unwrap_err().to_string();
+    let error = Order::parse(&other.order(&(0..6)).unwrap().to_text()).unwrap_err().to_string();
     assert!(error.contains("another build of tacit"), "{error}");
 }
 
@@ -155,8 +155,9 @@ fn an_order_makes_the_same_file_wherever_it_goes() {
         let made = sweep.make(batch.clone(), Control::unattended()).unwrap();
         assert!(there == sweep.record(&made).unwrap());
         directory.keep(&sweep, &batch, &there).unwrap();
-        let here = sweep.file(batch.start, &made, Format::Parquet).unwrap();
-        assert!(fs::read(directory.file(&sweep, &batch).unwrap()).unwrap() == here);
+        let here = place.path().join("here");
+        sweep.export(&here, batch.start, &made, Format::Parquet).unwrap();
+        assert!(fs::read(directory.file(&sweep, &batch).unwrap()).unwrap() == fs::read(here).unwrap());
     }
     assert_eq!(directory.missing(&sweep).unwrap(), (Vec::new(), 24));
     assert!(sweep.order(&(11..13)).is_err(), "two places");
