@@ -29,7 +29,7 @@ use crate::sweep::{self, Control};
 
 pub use directory::{Directory, Format, Swept};
 pub use grid::grid;
-pub use stored::{StoredPlace, StoredSweep};
+pub use stored::StoredPlace;
 use swept::{SweptColumn, swept_columns};
 pub use swept::{add_swept, quantity};
 

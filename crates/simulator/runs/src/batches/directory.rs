@@ -13,7 +13,7 @@ use serde::Serialize;
 use tacit_scenario::{InputError, bounded};
 
 use super::stored::{named, read};
-use super::{Batches, Written, to_text};
+use super::{Batches, Written, from_text, to_text};
 use crate::error::RunsError;
 use crate::record::RunSummary;
 use crate::store::write_whole;
@@ -49,14 +49,12 @@ impl Format {
 }
 
 /// A directory that holds the batches of one sweep.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Directory {
-    path: PathBuf,
+    pub(super) path: PathBuf,
+    pub(super) sweep: Batches,
     format: Format,
 }
-
-/// The runs of a record, or what is wrong with it.
-type Recorded = Result<Vec<RunSummary>, RunsError>;
 
 /// Reads the runs of a batch, which has these assignments.
 pub type Reader<'a> = &'a mut dyn FnMut(&[String], &[RunSummary]);
@@ -66,7 +64,7 @@ impl Directory {
     ///
     /// # Errors
     /// If it contains another sweep or a sweep of another program, or cannot be read or written.
-    pub fn open(path: &Path, sweep: &Batches) -> Result<Self, RunsError> {
+    pub fn open(path: &Path, sweep: Batches) -> Result<Self, RunsError> {
         let file = path.join(SWEEP);
         let text = to_text(&sweep.written);
         match bounded::read(&file, MAX_SWEEP) {
@@ -78,7 +76,28 @@ impl Directory {
             }
             Err(error) => return Err(RunsError::io(&file)(error)),
         }
-        Ok(Self { path: path.to_owned(), format: Format::default() })
+        Ok(Self { path: path.to_owned(), sweep, format: Format::default() })
+    }
+
+    /// Opens `path` for reading, whichever build of tacit made its sweep; `None` if it has none.
+    ///
+    /// # Errors
+    /// If the description of the sweep is damaged or cannot be read.
+    pub fn existing(path: &Path) -> Result<Option<Self>, RunsError> {
+        let file = path.join(SWEEP);
+        let bytes = match bounded::read(&file, MAX_SWEEP) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            read => read.map_err(RunsError::io(&file))?,
+        };
+        let wrong = || InputError::new(file.display(), "no text, or too long a one");
+        let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(wrong)?;
+        let sweep = Batches::of(from_text::<Written>(&text)?)?;
+        Ok(Some(Self { path: path.to_owned(), sweep, format: Format::default() }))
+    }
+
+    /// The sweep.
+    pub const fn sweep(&self) -> &Batches {
+        &self.sweep
     }
 
     /// The same directory with files in `format`. Files in other formats are kept but ignored.
@@ -96,13 +115,12 @@ impl Directory {
     ///
     /// # Errors
     /// Same as [`Batches::ids`].
-    pub fn missing(&self, sweep: &Batches) -> Result<(Vec<Range<usize>>, usize), RunsError> {
+    pub fn missing(&self) -> Result<(Vec<Range<usize>>, usize), RunsError> {
         let mut there = 0;
         let mut missing = Vec::new();
-        for batch in sweep.batches() {
-            if self.file(sweep, &batch)?.is_file()
-                && self.read(sweep, &batch)?.is_some_and(|read| read.is_ok())
-            {
+        for batch in self.sweep.batches() {
+            let record = self.record(&batch)?;
+            if self.beside(&record).is_file() && self.read(&record, &batch).is_some_and(|read| read.is_ok()) {
                 there += batch.len();
             } else {
                 missing.push(batch);
@@ -115,62 +133,56 @@ impl Directory {
     ///
     /// # Errors
     /// Same as [`Batches::ids`].
-    pub fn file(&self, sweep: &Batches, batch: &Range<usize>) -> Result<PathBuf, RunsError> {
-        self.path_of(sweep, batch, self.format.extension())
+    pub fn file(&self, batch: &Range<usize>) -> Result<PathBuf, RunsError> {
+        Ok(self.beside(&self.record(batch)?))
     }
 
-    /// The record of a batch.
+    /// The file for other programs beside a record.
+    fn beside(&self, record: &Path) -> PathBuf {
+        record.with_extension(self.format.extension())
+    }
+
+    /// The record of a batch. Its name consists of the place, the scheme, the first run, and a hash of the names of its
+    /// runs.
     ///
     /// # Errors
     /// Same as [`Batches::ids`].
-    pub fn record(&self, sweep: &Batches, batch: &Range<usize>) -> Result<PathBuf, RunsError> {
-        self.path_of(sweep, batch, RECORD)
-    }
-
-    /// A file of a batch. Its name consists of the place, the scheme, the first run, and a hash of the names of its
-    /// runs.
-    fn path_of(&self, sweep: &Batches, batch: &Range<usize>, extension: &str) -> Result<PathBuf, RunsError> {
+    pub fn record(&self, batch: &Range<usize>) -> Result<PathBuf, RunsError> {
         let mut hash = blake3::Hasher::new();
-        for id in sweep.ids(batch.clone())? {
+        for id in self.sweep.ids(batch.clone())? {
             hash.update(id.to_string().as_bytes());
         }
         let hash = &hash.finalize().to_hex()[..16];
-        Ok(self.path.join(format!("{}{hash}.{extension}", name_of_batch(sweep, batch.start))))
+        Ok(self.path.join(format!("{}{hash}.{RECORD}", name_of_batch(&self.sweep, batch.start))))
     }
 
-    /// The recorded runs of a batch, or what is wrong with its record; `None` if it has none.
-    fn read(&self, sweep: &Batches, batch: &Range<usize>) -> Result<Option<Recorded>, RunsError> {
-        let path = self.record(sweep, batch)?;
-        Ok(path.exists().then(|| read(&path, batch, &sweep.place_of(batch.start).scenario_text)))
+    /// The runs of the record of a batch, or what is wrong with it; `None` if it does not exist.
+    fn read(&self, record: &Path, batch: &Range<usize>) -> Option<Result<Vec<RunSummary>, RunsError>> {
+        record.exists().then(|| read(record, batch, &self.sweep.place_of(batch.start).scenario_text))
     }
 
     /// Stores a batch that another machine returned, see [`Order::make`](super::Order::make).
     ///
     /// # Errors
     /// If it is not the record of this batch, or cannot be written.
-    pub fn keep(&self, sweep: &Batches, batch: &Range<usize>, record: &[u8]) -> Result<(), RunsError> {
-        let path = self.record(sweep, batch)?;
+    pub fn keep(&self, batch: &Range<usize>, record: &[u8]) -> Result<(), RunsError> {
+        let path = self.record(batch)?;
         write_whole(&path, record)?;
-        let ids = sweep.ids(batch.clone())?;
+        let ids = self.sweep.ids(batch.clone())?;
         let is_its = |runs: &Vec<RunSummary>| runs.iter().zip(&ids).all(|(run, id)| run.id == id.to_string());
-        let Some(runs) = self.read(sweep, batch)?.and_then(Result::ok).filter(is_its) else {
+        let Some(runs) = self.read(&path, batch).and_then(Result::ok).filter(is_its) else {
             fs::remove_file(&path).map_err(RunsError::io(&path))?;
             return Err(InputError::new("sweep", format!("no record of {} came", named(batch))).into());
         };
-        self.export(sweep, batch, &runs)
-    }
-
-    /// Writes the file of a batch for other programs.
-    fn export(&self, sweep: &Batches, batch: &Range<usize>, runs: &[RunSummary]) -> Result<(), RunsError> {
-        sweep.export(&self.file(sweep, batch)?, batch.start, runs, self.format)
+        self.sweep.export(&self.beside(&path), batch.start, &runs, self.format)
     }
 
     /// Simulates the missing batches one after another, each on all cores.
     ///
     /// # Errors
     /// Same as [`Batches::make`]. Also if a file cannot be written. Finished batches are kept.
-    pub fn complete(&self, sweep: &Batches, control: Control<'_>) -> Result<Swept, RunsError> {
-        self.complete_and_read(sweep, control, None)
+    pub fn complete(&self, control: Control<'_>) -> Result<Swept, RunsError> {
+        self.complete_and_read(control, None)
     }
 
     /// Like [`Directory::complete`], and passes all runs to `read`, a batch at a time.
@@ -179,12 +191,11 @@ impl Directory {
     /// Same as [`Directory::complete`].
     pub fn complete_and_read(
         &self,
-        sweep: &Batches,
         control: Control<'_>,
         mut read: Option<Reader<'_>>,
     ) -> Result<Swept, RunsError> {
-        let (missing, reused) = self.missing(sweep)?;
-        let total = sweep.runs();
+        let (missing, reused) = self.missing()?;
+        let total = self.sweep.runs();
         (control.progress)(Progress::Started { total, reused });
         let of_batch = |progress: Progress<'_>| match progress {
             // Only the start of the whole sweep is reported, not that of each batch.
@@ -193,37 +204,37 @@ impl Directory {
         };
         let mut finished = reused;
         let there = |batch: &Range<usize>| !missing.contains(batch);
-        let wanted = sweep.batches().filter(|batch| read.is_some() || !there(batch)).collect::<Vec<_>>();
+        let wanted = self.sweep.batches().filter(|batch| read.is_some() || !there(batch)).collect::<Vec<_>>();
         for batch in &wanted {
-            let recorded = self.read(sweep, batch)?;
+            let record = self.record(batch)?;
+            let recorded = self.read(&record, batch);
             if let Some(Err(_)) = &recorded {
-                let record = self.record(sweep, batch)?;
                 let what = format!("{}: damaged, its runs are made again", record.display());
                 (control.progress)(Progress::Warning(&what));
             }
             let runs = match recorded.and_then(Result::ok) {
                 Some(runs) => runs,
                 None => {
-                    let made = sweep.make(batch.clone(), Control { progress: &of_batch, ..control });
+                    let made = self.sweep.make(batch.clone(), Control { progress: &of_batch, ..control });
                     let made = made.map_err(|error| match error {
                         RunsError::Interrupted { .. } => {
                             RunsError::Interrupted { finished, total, resume_from: Some(self.path.clone()) }
                         }
                         other => other,
                     })?;
-                    write_whole(&self.record(sweep, batch)?, &sweep.record(&made)?)?;
+                    write_whole(&record, &self.sweep.record(&made)?)?;
                     made
                 }
             };
             if let Some(read) = &mut read {
-                read(&sweep.place_of(batch.start).at, &runs);
+                read(&self.sweep.place_of(batch.start).at, &runs);
             }
             if !there(batch) {
-                self.export(sweep, batch, &runs)?;
+                self.sweep.export(&self.beside(&record), batch.start, &runs, self.format)?;
                 finished += batch.len();
             }
         }
-        Ok(Swept { directory: self.path.clone(), runs: total, reused, files: sweep.batches().count() })
+        Ok(Swept { directory: self.path.clone(), runs: total, reused, files: self.sweep.batches().count() })
     }
 }
 

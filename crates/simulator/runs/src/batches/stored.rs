@@ -2,27 +2,19 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tacit_scenario::Scenario;
 use tacit_scenario::table::count;
-use tacit_scenario::{InputError, Scenario, bounded};
 
-use super::directory::{MAX_SWEEP, RECORD, SWEEP, name_of_batch};
-use super::{Batches, Written, from_text};
+use super::Written;
+use super::directory::{Directory, RECORD, name_of_batch};
 use crate::error::RunsError;
 use crate::plan::combined_digest;
 use crate::record::RunSummary;
 use crate::store::{Log, Provenance};
-
-/// A stored sweep, possibly created by another build of tacit.
-#[derive(Debug)]
-pub struct StoredSweep {
-    path: PathBuf,
-    sweep: Batches,
-}
 
 /// The runs of one place of a sweep.
 #[derive(Clone, Debug)]
@@ -35,33 +27,7 @@ pub struct StoredPlace {
     pub runs: Vec<RunSummary>,
 }
 
-impl StoredSweep {
-    /// Opens the sweep in the directory `path`; `None` if there is none.
-    ///
-    /// # Errors
-    /// If its description is damaged or cannot be read.
-    pub fn open(path: &Path) -> Result<Option<Self>, RunsError> {
-        let file = path.join(SWEEP);
-        let bytes = match bounded::read(&file, MAX_SWEEP) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            read => read.map_err(RunsError::io(&file))?,
-        };
-        let wrong = || InputError::new(file.display(), "no text, or too long a one");
-        let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(wrong)?;
-        let sweep = Batches::of(from_text::<Written>(&text)?)?;
-        Ok(Some(Self { path: path.to_owned(), sweep }))
-    }
-
-    /// Name of the scenario.
-    pub fn scenario(&self) -> &str {
-        self.sweep.scenario_name()
-    }
-
-    /// The description of the sweep, without its runs.
-    pub const fn batches(&self) -> &Batches {
-        &self.sweep
-    }
-
+impl Directory {
     /// Iterates over the places.
     pub fn places(&self) -> impl Iterator<Item = Result<StoredPlace, RunsError>> + '_ {
         (0..self.sweep.written.places.len()).map(|place| self.place(place))

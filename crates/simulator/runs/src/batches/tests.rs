@@ -88,20 +88,20 @@ fn a_sweep_may_mix_numbers_and_words() {
     assert_ne!(made[0].digest, made[1].digest);
     let names = sweep.table(0, &made).unwrap().columns.into_iter().map(|(name, _)| name);
     assert_eq!(names.filter(|name| name.starts_with("wifi.")).collect::<Vec<_>>(), ["wifi.rate"]);
-    let directory = Directory::open(&place.path().join("mixed"), &sweep).unwrap();
-    assert_eq!(directory.complete(&sweep, Control::unattended()).unwrap().files, 2);
+    let directory = Directory::open(&place.path().join("mixed"), sweep).unwrap();
+    assert_eq!(directory.complete(Control::unattended()).unwrap().files, 2);
 }
 
 #[test]
 fn a_sweep_as_csv_has_the_columns_of_its_tables() {
     let place = tempfile::tempdir().unwrap();
     let sweep = sweep_of(1);
-    let directory = Directory::open(place.path(), &sweep).unwrap().with_format(Format::Csv);
-    let swept = directory.complete(&sweep, Control::unattended()).unwrap();
+    let directory = Directory::open(place.path(), sweep_of(1)).unwrap().with_format(Format::Csv);
+    let swept = directory.complete(Control::unattended()).unwrap();
     assert_eq!((swept.runs, swept.reused, swept.files), (8, 0, 4));
     let made = sweep.make(6..8, Control::unattended()).unwrap();
     let table = sweep.table(6, &made).unwrap();
-    let file = directory.file(&sweep, &(6..8)).unwrap();
+    let file = directory.file(&(6..8)).unwrap();
     assert_eq!(file.extension().unwrap(), "csv");
     let mut csv = csv::Reader::from_path(&file).unwrap();
     let names: Vec<_> = csv.headers().unwrap().iter().map(str::to_owned).collect();
@@ -117,11 +117,11 @@ fn a_sweep_as_csv_has_the_columns_of_its_tables() {
         }
     }
     // Files in another format are not counted. They are made from the records.
-    assert_eq!(directory.missing(&sweep).unwrap(), (Vec::new(), 8));
+    assert_eq!(directory.missing().unwrap(), (Vec::new(), 8));
     let parquet = directory.with_format(Format::Parquet);
-    assert_eq!(parquet.missing(&sweep).unwrap().1, 0);
-    let made = complete_observed(&parquet, &sweep).0;
-    assert_eq!((parquet.missing(&sweep).unwrap(), made), ((Vec::new(), 8), 0));
+    assert_eq!(parquet.missing().unwrap().1, 0);
+    let made = complete_observed(&parquet).0;
+    assert_eq!((parquet.missing().unwrap(), made), ((Vec::new(), 8), 0));
 }
 
 #[test]
@@ -147,19 +147,19 @@ fn batches_cover_the_sweep_once_and_keep_to_a_subject() {
 fn an_order_makes_the_same_file_wherever_it_goes() {
     let place = tempfile::tempdir().unwrap();
     let sweep = sweep();
-    let directory = Directory::open(place.path(), &sweep).unwrap();
+    let directory = Directory::open(place.path(), self::sweep()).unwrap();
     for batch in sweep.batches() {
         let order = sweep.order(&batch).unwrap().to_text();
         assert!(order.len() < 2 * sweep.written.places[0].scenario_text.len() + 1000, "one place travels");
         let there = Order::parse(&order).unwrap().make(Control::unattended()).unwrap();
         let made = sweep.make(batch.clone(), Control::unattended()).unwrap();
         assert!(there == sweep.record(&made).unwrap());
-        directory.keep(&sweep, &batch, &there).unwrap();
+        directory.keep(&batch, &there).unwrap();
         let here = place.path().join("here");
         sweep.export(&here, batch.start, &made, Format::Parquet).unwrap();
-        assert!(fs::read(directory.file(&sweep, &batch).unwrap()).unwrap() == fs::read(here).unwrap());
+        assert!(fs::read(directory.file(&batch).unwrap()).unwrap() == fs::read(here).unwrap());
     }
-    assert_eq!(directory.missing(&sweep).unwrap(), (Vec::new(), 24));
+    assert_eq!(directory.missing().unwrap(), (Vec::new(), 24));
     assert!(sweep.order(&(11..13)).is_err(), "two places");
     assert!(sweep.order(&(3..3)).is_err());
     let hostile = sweep.order(&(0..6)).unwrap().to_text().replace("\"seeds\":3", "\"seeds\":4000000000");
@@ -170,8 +170,7 @@ fn an_order_makes_the_same_file_wherever_it_goes() {
 fn a_sweep_that_was_stopped_goes_on_with_what_is_missing() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("sweep");
-    let sweep = sweep();
-    let directory = Directory::open(&path, &sweep).unwrap();
+    let directory = Directory::open(&path, sweep()).unwrap();
     let (stop, finished) = (AtomicBool::new(false), AtomicUsize::new(0));
     let progress = |progress: Progress<'_>| {
         if matches!(progress, Progress::Finished(_)) && finished.fetch_add(1, Ordering::Relaxed) == 7 {
@@ -181,48 +180,47 @@ fn a_sweep_that_was_stopped_goes_on_with_what_is_missing() {
     let control = Control { stop: &stop, progress: &progress, cache: None };
     // On one thread, because otherwise all runs of the second batch could start before its second run has finished.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    let error = pool.install(|| directory.complete(&sweep, control)).unwrap_err();
+    let error = pool.install(|| directory.complete(control)).unwrap_err();
     let RunsError::Interrupted { finished, total, .. } = error else { panic!("{error}") };
     assert_eq!((finished, total), (6, 24), "the first batch");
 
     // A reopened directory contains the batch. A batch that arrived twice exists once.
-    let directory = Directory::open(&path, &sweep).unwrap();
-    let first = directory.file(&sweep, &(0..6)).unwrap();
+    let directory = Directory::open(&path, sweep()).unwrap();
+    let first = directory.file(&(0..6)).unwrap();
     let bytes = fs::read(&first).unwrap();
-    let record = fs::read(directory.record(&sweep, &(0..6)).unwrap()).unwrap();
-    directory.keep(&sweep, &(0..6), &record).unwrap();
-    let swept = directory.complete(&sweep, Control::unattended()).unwrap();
+    let record = fs::read(directory.record(&(0..6)).unwrap()).unwrap();
+    directory.keep(&(0..6), &record).unwrap();
+    let swept = directory.complete(Control::unattended()).unwrap();
     assert_eq!((swept.runs, swept.reused, swept.files), (24, 6, 4));
-    assert_eq!(directory.missing(&sweep).unwrap(), (Vec::new(), 24));
+    assert_eq!(directory.missing().unwrap(), (Vec::new(), 24));
     let folders = fs::read_dir(directory.runs()).unwrap().count();
     assert_eq!(folders, 4, "a folder for each place and scheme");
     assert_eq!(fs::read(&first).unwrap(), bytes);
 }
 
 /// The numbers of runs that are made to complete `sweep`, and the warnings.
-fn complete_observed(directory: &Directory, sweep: &Batches) -> (usize, Vec<String>) {
+fn complete_observed(directory: &Directory) -> (usize, Vec<String>) {
     let (made, warned) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let progress = |progress: Progress<'_>| match progress {
         Progress::Finished(_) => drop(made.fetch_add(1, Ordering::Relaxed)),
         Progress::Warning(text) => warned.lock().unwrap().push(text.to_owned()),
         Progress::Started { .. } | Progress::LongWait(_) => {}
     };
-    directory.complete(sweep, Control { progress: &progress, ..Control::unattended() }).unwrap();
+    directory.complete(Control { progress: &progress, ..Control::unattended() }).unwrap();
     (made.into_inner(), warned.into_inner().unwrap())
 }
 
 #[test]
 fn every_run_is_read_whether_its_file_is_there_or_not() {
     let place = tempfile::tempdir().unwrap();
-    let sweep = sweep();
-    let directory = Directory::open(place.path(), &sweep).unwrap();
+    let directory = Directory::open(place.path(), sweep()).unwrap();
     let mut passes = Vec::new();
     for reused in [0, 24] {
         let mut seen = Vec::new();
         let mut read = |at: &[String], runs: &[RunSummary]| {
             seen.extend(runs.iter().map(|run| (at.to_vec(), run.clone())));
         };
-        let swept = directory.complete_and_read(&sweep, Control::unattended(), Some(&mut read)).unwrap();
+        let swept = directory.complete_and_read(Control::unattended(), Some(&mut read)).unwrap();
         assert_eq!((swept.reused, seen.len()), (reused, 24));
         passes.push(seen);
     }
@@ -234,8 +232,8 @@ fn every_run_is_read_whether_its_file_is_there_or_not() {
 #[test]
 fn a_directory_holds_one_sweep() {
     let place = tempfile::tempdir().unwrap();
-    Directory::open(place.path(), &sweep()).unwrap();
-    let error = Directory::open(place.path(), &sweep_of(4)).unwrap_err().to_string();
+    Directory::open(place.path(), sweep()).unwrap();
+    let error = Directory::open(place.path(), sweep_of(4)).unwrap_err().to_string();
     assert!(
         error.contains("sweep.json: another sweep is kept here; allowed: a directory for each"),
         "{error}"
@@ -243,37 +241,37 @@ fn a_directory_holds_one_sweep() {
     let file = place.path().join("sweep.json");
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, text.replace(&this_program(), "another")).unwrap();
-    let error = Directory::open(place.path(), &sweep()).unwrap_err().to_string();
+    let error = Directory::open(place.path(), sweep()).unwrap_err().to_string();
     assert!(error.contains("a sweep of another build of tacit"), "{error}");
     fs::write(&file, text).unwrap();
-    let directory = Directory::open(place.path(), &sweep()).unwrap();
+    let directory = Directory::open(place.path(), sweep()).unwrap();
     let others = sweep().make(6..12, Control::unattended()).unwrap();
     for record in [b"{\"blake3\":\"cut".to_vec(), sweep().record(&others).unwrap()] {
-        let error = directory.keep(&sweep(), &(0..6), &record).unwrap_err();
+        let error = directory.keep(&(0..6), &record).unwrap_err();
         assert!(error.to_string().contains("no record of runs 0 to 5 came"), "{error}");
-        assert_eq!(directory.missing(&sweep()).unwrap().1, 0);
+        assert_eq!(directory.missing().unwrap().1, 0);
     }
 }
 
 /// A finished sweep of 24 runs, in four files.
 fn kept(path: &Path) -> Batches {
     let sweep = sweep();
-    csv_files(path, &sweep).complete(&sweep, Control::unattended()).unwrap();
+    csv_files(path).complete(Control::unattended()).unwrap();
     sweep
 }
 
-fn csv_files(path: &Path, sweep: &Batches) -> Directory {
-    Directory::open(path, sweep).unwrap().with_format(Format::Csv)
+fn csv_files(path: &Path) -> Directory {
+    Directory::open(path, sweep()).unwrap().with_format(Format::Csv)
 }
 
 fn places(path: &Path) -> Result<Vec<StoredPlace>, RunsError> {
-    StoredSweep::open(path)?.expect("a sweep was kept").places().collect()
+    Directory::existing(path)?.expect("a sweep was kept").places().collect()
 }
 
 #[test]
 fn a_kept_sweep_is_read_as_it_was_made() {
     let place = tempfile::tempdir().unwrap();
-    assert!(StoredSweep::open(place.path()).unwrap().is_none());
+    assert!(Directory::existing(place.path()).unwrap().is_none());
     let sweep = kept(place.path());
     let read = places(place.path()).unwrap();
     assert_eq!(
@@ -295,9 +293,9 @@ fn a_kept_sweep_is_read_as_it_was_made() {
 #[test]
 fn a_sweep_of_another_build_is_read_and_what_is_damaged_or_missing_is_named() {
     let place = tempfile::tempdir().unwrap();
-    let sweep = kept(place.path());
-    let directory = Directory::open(place.path(), &sweep).unwrap().with_format(Format::Csv);
-    let file = directory.record(&sweep, &(6..12)).unwrap();
+    kept(place.path());
+    let directory = Directory::open(place.path(), sweep()).unwrap().with_format(Format::Csv);
+    let file = directory.record(&(6..12)).unwrap();
     let description = place.path().join("sweep.json");
     let text = fs::read_to_string(&description).unwrap();
     fs::write(&description, text.replace(&this_program(), "another")).unwrap();
@@ -313,8 +311,8 @@ fn a_sweep_of_another_build_is_read_and_what_is_damaged_or_missing_is_named() {
     fs::write(&file, damaged).unwrap();
     refused(&format!("{}: record ", file.display()));
     refused("does not fit its checksum");
-    assert_eq!(directory.missing(&sweep).unwrap(), (vec![6..12], 18));
-    let (made, warned) = complete_observed(&directory, &sweep);
+    assert_eq!(directory.missing().unwrap(), (vec![6..12], 18));
+    let (made, warned) = complete_observed(&directory);
     assert!(made == 6 && warned[0].contains("damaged, its runs are made again"), "{made} {warned:?}");
     assert_eq!(fs::read(&file).unwrap(), whole);
     fs::remove_file(&file).unwrap();
@@ -328,7 +326,7 @@ fn a_sweep_of_another_build_is_read_and_what_is_damaged_or_missing_is_named() {
 fn a_batch_that_has_other_rows_than_it_must_is_refused() {
     let place = tempfile::tempdir().unwrap();
     let sweep = kept(place.path());
-    let record = csv_files(place.path(), &sweep).record(&sweep, &(0..6)).unwrap();
+    let record = csv_files(place.path()).record(&(0..6)).unwrap();
     let runs = sweep.make(0..6, Control::unattended()).unwrap();
     let whole = sweep.record(&runs).unwrap();
     let mut odd = runs.clone();

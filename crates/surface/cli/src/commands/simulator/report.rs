@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use tacit_analysis::plot::of_stored;
 use tacit_analysis::report::{redraw, write_all};
-use tacit_runs::batches::StoredSweep;
+use tacit_runs::batches::Directory;
 use tacit_scenario::InputError;
 
 use super::compare::show;
@@ -39,7 +39,7 @@ fn plot(words: &str, args: &ReportArgs) -> Result<ExitCode, Failure> {
             .allowed("the directory of one tacit sweep --format csv")
             .into());
     };
-    let sweep = StoredSweep::open(directory)?.ok_or_else(|| {
+    let sweep = Directory::existing(directory)?.ok_or_else(|| {
         let what = format!("{} holds no sweep", directory.display());
         InputError::new("--plot", what).allowed("the directory of a tacit sweep --format csv")
     })?;
