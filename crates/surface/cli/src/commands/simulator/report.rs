@@ -36,12 +36,12 @@ fn plot(words: &str, args: &ReportArgs) -> Result<ExitCode, Failure> {
     let [directory] = &args.directories[..] else {
         let what = format!("{} directories", args.directories.len());
         return Err(InputError::new("--plot", what)
-            .allowed("the directory of one tacit sweep --format csv")
+            .allowed("the directory of one tacit sweep")
             .into());
     };
     let sweep = Directory::existing(directory)?.ok_or_else(|| {
         let what = format!("{} holds no sweep", directory.display());
-        InputError::new("--plot", what).allowed("the directory of a tacit sweep --format csv")
+        InputError::new("--plot", what).allowed("the directory of a tacit sweep")
     })?;
     let plot = of_stored(words, &sweep)?;
     if args.json {
