@@ -131,10 +131,10 @@ def sweep(
     your own are schemes, too, see :class:`tacit.OwnScheme`. A sweep with them begins anew: it needs a ``directory`` without runs, and no
     ``client``, whose workers do not have them.
 
-    Runs are made in batches of at most 64 that differ in clients and seed alone. Each batch is a Parquet file that appears when it
-    is complete. A stopped or killed sweep resumes with the missing files. A ``directory`` holds one sweep.
+    Runs are made in batches of at most 64 that differ in clients and seed alone. Each batch is a record and a Parquet file, which
+    appear when they are complete. A stopped or killed sweep resumes with the missing files. A ``directory`` holds one sweep.
 
-    With a Dask ``client`` (``dask.distributed.Client``), its workers make the batches and return them as files. They need the same
+    With a Dask ``client`` (``dask.distributed.Client``), its workers make the batches and return their records. They need the same
     build of tacit and none of your files. Without one, all cores of this machine make them.
     """
     source, set_ = parts(scenario, settings)

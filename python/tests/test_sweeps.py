@@ -106,7 +106,7 @@ def test_a_killed_sweep_leaves_whole_files_only(tmp_path: Path) -> None:
         while not list(tmp_path.glob("sweep/runs/*/*.parquet")) and time.monotonic() < deadline:
             time.sleep(0.005)
         child.kill()
-    assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix not in (".parquet", ".json")]
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix not in (".parquet", ".jsonl", ".json")]
     sweep = small(tmp_path / "sweep")
     assert sweep.runs == 320 and len(files(sweep)) == sweep.files
 

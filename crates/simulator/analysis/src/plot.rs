@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tacit_runs::RunsError;
 use tacit_runs::aggregate::{Column, Mean};
-use tacit_runs::batches::{StoredSweep, quantity};
+use tacit_runs::batches::{Directory, quantity};
 use tacit_runs::metric;
 use tacit_runs::record::RunSummary;
 use tacit_scenario::InputError;
@@ -164,14 +164,14 @@ impl Plot {
 ///
 /// # Errors
 /// If the request names no metric or no swept key, or the sweep cannot be read.
-pub fn of_stored(words: &str, sweep: &StoredSweep) -> Result<Sweep, RunsError> {
-    let batches = sweep.batches();
-    let mut values = Plot::parse(words, &batches.assignments(), batches.clients())?.collected();
-    for place in sweep.places() {
+pub fn of_stored(words: &str, directory: &Directory) -> Result<Sweep, RunsError> {
+    let sweep = directory.sweep();
+    let mut values = Plot::parse(words, &sweep.assignments(), sweep.clients())?.collected();
+    for place in directory.places() {
         let place = place?;
         values.add(&place.at, &place.runs);
     }
-    Ok(values.sweep(sweep.scenario())?)
+    Ok(values.sweep(sweep.scenario_name())?)
 }
 
 /// Goodput along each swept key, of comparisons that are one sweep; empty if they are not.

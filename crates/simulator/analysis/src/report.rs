@@ -22,7 +22,7 @@ use crate::explore;
 use crate::plot;
 use figure::{Shown, block, scroller, table_markup};
 use tacit_runs::RunsError;
-use tacit_runs::batches::StoredSweep;
+use tacit_runs::batches::Directory;
 use tacit_runs::store::{Provenance, Store, write_whole};
 use tacit_scenario::brought;
 use tacit_scenario::scheme::{self, Role, Scheme};
@@ -55,7 +55,7 @@ pub fn write(comparison: &Comparison, directory: &Path) -> Result<PathBuf, RunsE
 /// # Errors
 /// If there are no results, or the report cannot be written.
 pub fn redraw(directory: &Path) -> Result<(Vec<Report>, PathBuf), RunsError> {
-    let reports = match StoredSweep::open(directory)? {
+    let reports = match Directory::existing(directory)? {
         Some(sweep) => {
             let comparison = |place| Ok(Report::Comparison(Box::new(Comparison::from_place(place?)?)));
             sweep.places().map(comparison).collect::<Result<Vec<_>, RunsError>>()?

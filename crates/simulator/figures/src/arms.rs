@@ -1,24 +1,28 @@
-//! `form = "arms"`: transfers by several programs, live and simulated.
+//! The results of transfers by several programs, live and simulated.
 
+use std::path::Path;
 use std::sync::Arc as Shared;
 
-use super::figure::{Claim, Figure, Findings};
-use super::form::Form;
+use super::downloads;
+use super::figure::{Claim, Figure, Findings, Kind, VariantNames};
 use super::live_runs::{Made, MakeLive, TransferPoint, TransferReport};
-use super::measure::{Measure, same};
+use super::measure::{Curves, Measure, same};
+use super::metrics::check_metric;
 use super::plot_data::PlotData;
-use super::results::RunContext;
+use super::results::{Options, RunContext};
+use super::saved;
 use super::transferred::{Point, Row, Transferred, row};
-use super::transfers::{Arm, MAX_ATTEMPTS, Transfers};
+use super::transfers::{Arm, Transfers};
 use tacit_runs::RunsError;
 use tacit_runs::aggregate::{Mean, gain};
 use tacit_runs::plan::{self, Plan};
 use tacit_runs::record::RunSummary;
 use tacit_runs::sweep;
-use tacit_scenario::Scenario;
+use tacit_scenario::input::Section;
 use tacit_scenario::scheme::Scheme;
+use tacit_scenario::{InputError, Scenario};
 
-/// Columns of every curve; the first one is drawn. The simulator has no value for the packets of one flow among
+/// Columns of every curve, except with downloads; the first one is drawn. The simulator has no value for the packets of one flow among
 /// several, nor for CPU time.
 pub(super) const COLUMNS: [&str; 9] = [
     "goodput_mbps",
@@ -35,44 +39,74 @@ pub(super) const COLUMNS: [&str; 9] = [
 /// The column of an arm with `over`: the gain of each run over that of the other arm with the same seed.
 const GAIN_PERCENT: &str = "gain_percent";
 
-impl Form for Transfers {
-    const COLUMNS: &'static [&'static str] = &COLUMNS;
-    const KEEPS: bool = true;
-
-    fn names_of_curves(&self) -> Vec<String> {
-        self.arms.iter().flat_map(Arm::curve_names).collect()
+impl Kind for Transfers {
+    fn curve_names(&self) -> Option<Vec<String>> {
+        Some(self.curve_names())
     }
 
-    fn names_of_variants(&self) -> Vec<&str> {
-        self.variant_names().collect()
+    fn variants(&self) -> Vec<VariantNames<'_>> {
+        self.variant_names().map(|name| VariantNames { name, curves: None }).collect()
     }
 
-    fn makes(&self, measure: &Measure) -> bool {
-        let variant = measure.variant();
-        if variant.is_some_and(|name| !self.variant_names().any(|known| known == name)) {
-            return false;
-        }
-        let curves = self.names_of_curves();
-        let places = self.values(variant);
-        measure.is_within(&places, &places)
-            && measure.curves().all(|curve| curves.iter().any(|name| name == curve))
+    fn check_column(&self, name: &str, root: &Section<'_>) -> Result<(), InputError> {
+        if self.columns().contains(&name) { Ok(()) } else { check_metric(name, root) }
     }
 
     fn places(&self, variant: Option<&str>) -> Option<Vec<f64>> {
         Some(self.values(variant))
     }
 
-    fn shortened(&self, quick: bool) -> Self {
-        self.shortened(quick)
+    fn makes_in_short(&self, measure: &Measure) -> bool {
+        let short = self.shortened(true);
+        let variant = measure.variant();
+        if variant.is_some_and(|name| !short.variant_names().any(|known| known == name)) {
+            return false;
+        }
+        let curves = short.curve_names();
+        let places = short.values(variant);
+        measure.is_within(&places, &places)
+            && measure.curves().all(|curve| curves.iter().any(|name| name == curve))
     }
 
-    fn measured(&self, make: &mut dyn MakeLive) -> Result<Made, RunsError> {
-        self.measured(make).map(Ok)
+    fn make_live(&self, quick: bool, make: &mut dyn MakeLive) -> Result<Option<Made>, RunsError> {
+        Ok(Some(match make.skip_reason()? {
+            Some(skip_reason) => Err(skip_reason),
+            None => Ok(self.shortened(quick).measured(make)?),
+        }))
+    }
+
+    fn skip_reason(&self, id: &str, options: &Options) -> Option<String> {
+        options.live.skip_reason(id)
+    }
+
+    fn is_stored(&self, figure: &Figure, directory: &Path) -> bool {
+        saved::is_there(&figure.id, directory)
+    }
+
+    fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Findings, RunsError> {
+        let made = self.shortened(making.options.quick);
+        let live = making.options.live.get(&figure.id);
+        let results = saved::read_or_made(&figure.id, making, || made.compared(live, making))?;
+        Ok(made.findings(figure, results))
+    }
+}
+
+impl Transfers {
+    /// Columns of every curve.
+    fn columns(&self) -> &'static [&'static str] {
+        if self.downloads.is_some() { &downloads::COLUMNS } else { &COLUMNS }
     }
 
     /// The live runs together with the simulated ones.
     fn compared(&self, live: &[TransferPoint], making: RunContext<'_>) -> Result<Transferred, RunsError> {
         let mut points: Vec<Point> = live.iter().map(|place| live_point(self, place)).collect();
+        if let Some(downloads) = self.downloads {
+            for (arm, scheme) in self.arms.iter().filter_map(|arm| Some((arm, arm.simulated?))) {
+                let rows = downloads.simulated(self, arm, scheme)?;
+                points.push(Point::simulated(arm.simulated_name(), None, 0.0, rows));
+            }
+            return Ok(Transferred { points });
+        }
         let mut plan = Plan::default();
         for variant in self.parts() {
             for x in self.values(variant) {
@@ -93,42 +127,68 @@ impl Form for Transfers {
         Ok(Transferred { points })
     }
 
-    fn findings(self, _figure: &Figure, results: Transferred) -> Findings {
-        let curves = |variant| results.curves(&COLUMNS, self.names_of_curves(), variant);
-        let mut drawn = PlotData::new(self.x_label.clone(), "goodput (Mb/s)".to_owned(), curves(None));
+    /// The curves of `results`, and what disturbed them.
+    fn findings(self, figure: &Figure, results: Transferred) -> Findings {
+        let names = self.curve_names();
+        let curves = |variant| -> Curves {
+            match self.downloads {
+                Some(_) => downloads::ranked(&results, names.clone()),
+                None => results.curves(&COLUMNS, names.clone(), variant),
+            }
+        };
+        let y = if self.downloads.is_some() { "seconds" } else { "goodput (Mb/s)" };
+        let mut drawn = PlotData::new(self.x_label.clone(), y.to_owned(), curves(None));
         drawn.variants = self.variant_names().map(|name| (name.to_owned(), curves(Some(name)))).collect();
         Findings {
+            picture: self.downloads.map(|_| downloads::picture(&results, &names, figure)),
             // The picture as text.
-            measurements: results.points.iter().map(line).collect(),
-            disturbance: Box::new(move |claim, _| disturbance(&results, claim)),
+            measurements: results.points.iter().map(|point| self.line(point)).collect(),
+            disturbance: Box::new(move |claim, _| self.disturbance(&results, claim)),
             ..Findings::of_curves(drawn)
         }
     }
-}
 
-/// What disturbed the points to which `claim` refers.
-fn disturbance(results: &Transferred, claim: &Claim) -> Option<String> {
-    let measure = claim.measure.of_curves()?;
-    let concerned = |point: &&Point| {
-        point.variant.as_deref() == measure.variant()
-            && measure.reads(std::slice::from_ref(&point.curve), point.x)
-    };
-    let said =
-        results.points.iter().filter(concerned).filter_map(|point| {
-            Some(format!("{} at {}: {}", point.curve, point.x, point.disturbed.as_ref()?))
-        });
-    let said: Vec<String> = said.collect();
-    (!said.is_empty()).then(|| said.join("; "))
-}
+    /// What disturbed the points to which `claim` refers.
+    fn disturbance(&self, results: &Transferred, claim: &Claim) -> Option<String> {
+        let measure = claim.measure.of_curves()?;
+        let concerned = |point: &&Point| {
+            let curve = std::slice::from_ref(&point.curve);
+            let reads = |x: f64| measure.reads(curve, x);
+            point.variant.as_deref() == measure.variant()
+                && if self.downloads.is_some() {
+                    // Every share depends on all downloads.
+                    self.values(None).into_iter().any(reads)
+                } else {
+                    reads(point.x)
+                }
+        };
+        let said = results
+            .points
+            .iter()
+            .filter(concerned)
+            .filter_map(|point| Some(format!("{}: {}", self.place(point), point.disturbed.as_ref()?)));
+        let said: Vec<String> = said.collect();
+        (!said.is_empty()).then(|| said.join("; "))
+    }
 
-/// A point as text.
-fn line(point: &Point) -> String {
-    let medians = COLUMNS.iter().zip(point.medians(&COLUMNS));
-    let measurements: Vec<String> =
-        medians.filter_map(|(name, value)| Some(format!("{name} {}", super::value(value?)))).collect();
-    let variant = point.variant.as_ref().map_or(String::new(), |name| format!(", {name}"));
-    let disturbed = point.disturbed.as_ref().map_or(String::new(), |why| format!("; DISTURBED: {why}"));
-    format!("{} at {}{variant}: {}{disturbed}", point.curve, point.x, measurements.join(", "))
+    /// A point as text.
+    fn line(&self, point: &Point) -> String {
+        let columns = self.columns();
+        let medians = columns.iter().zip(point.medians(columns));
+        let measurements: Vec<String> =
+            medians.filter_map(|(name, value)| Some(format!("{name} {}", super::value(value?)))).collect();
+        let variant = point.variant.as_ref().map_or(String::new(), |name| format!(", {name}"));
+        let disturbed = point.disturbed.as_ref().map_or(String::new(), |why| format!("; DISTURBED: {why}"));
+        format!("{}{variant}: {}{disturbed}", self.place(point), measurements.join(", "))
+    }
+
+    /// The curve of a point and its place on the axis.
+    fn place(&self, point: &Point) -> String {
+        match self.downloads {
+            Some(_) => point.curve.clone(),
+            None => format!("{} at {}", point.curve, point.x),
+        }
+    }
 }
 
 /// The live runs of an arm at one place (x value).
@@ -136,18 +196,24 @@ fn live_point(transfers: &Transfers, place: &TransferPoint) -> Point {
     let reports = place.runs.as_deref().unwrap_or_default();
     let skip_reason = place.runs.as_ref().err();
     let invalid: Vec<&str> = reports.iter().filter_map(|report| report.invalid.as_deref()).collect();
-    let disturbed = invalid.first().map(|first| {
-        format!(
-            "{} of {} runs not valid after {MAX_ATTEMPTS} attempts: {first}",
-            invalid.len(),
-            reports.len()
-        )
-    });
+    let attempts = match transfers.attempts() {
+        1 => String::new(),
+        several => format!(" after {several} attempts"),
+    };
+    let disturbed = invalid
+        .first()
+        .map(|first| format!("{} of {} runs not valid{attempts}: {first}", invalid.len(), reports.len()));
     Point {
         curve: transfers.arms[place.arm].live_name(),
         variant: place.variant.clone(),
         x: place.x,
-        runs: reports.iter().map(|report| live_row(transfers, report)).collect(),
+        runs: match transfers.downloads {
+            Some(_) if skip_reason.is_none() => downloads::rows(
+                transfers,
+                reports.iter().flat_map(|report| report.downloads.clone()).collect(),
+            ),
+            _ => reports.iter().map(|report| live_row(transfers, report)).collect(),
+        },
         disturbed: skip_reason.cloned().or(disturbed),
     }
 }

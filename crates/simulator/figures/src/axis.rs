@@ -8,7 +8,7 @@ use tacit_scenario::input::{Mismatch, Section, Value, numbers, text, texts};
 pub(super) const CLIENTS: &str = "clients";
 
 /// The x axis of a sweep.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Axis {
     /// `clients`, or a key of the scenario.
     pub key: String,

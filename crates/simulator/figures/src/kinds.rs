@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use super::downloads::Downloads;
 use super::figure::Kind;
 use super::series::Series;
 use super::theory_and_sweep::TheoryAndSweep;
 use super::timeline::Timeline;
 use super::transfers::Transfers;
 use tacit_scenario::InputError;
-use tacit_scenario::input::{Section, one_of};
+use tacit_scenario::input::Section;
 
 type ReadKind = fn(&Section<'_>) -> Result<Arc<dyn Kind>, InputError>;
 
@@ -24,20 +23,8 @@ const KINDS: [(&[&str], ReadKind); 4] = [
     kind!("theory" and "sweep" => TheoryAndSweep::read),
     kind!("timeline" => Timeline::read),
     kind!("series" => Series::read),
-    (&["transfers"], |root| read_form(root.section("transfers")?)),
+    kind!("transfers" => Transfers::read),
 ];
-
-type ReadForm = fn(Section<'_>) -> Result<Arc<dyn Kind>, InputError>;
-
-/// The forms of `[transfers]` by the value of `form`. The first one is the default.
-const FORMS: [(&str, ReadForm); 2] = [
-    ("arms", |section| Ok(Arc::new(Transfers::read(section)?))),
-    ("downloads", |section| Ok(Arc::new(Downloads::read(section)?))),
-];
-
-fn read_form(section: Section<'_>) -> Result<Arc<dyn Kind>, InputError> {
-    section.or("form", FORMS[0].1, one_of(&FORMS))?(section)
-}
 
 /// Reads the sections of the kind that is present.
 pub(super) fn read(root: &Section<'_>) -> Result<Arc<dyn Kind>, InputError> {

@@ -11,7 +11,6 @@ mod downloads;
 mod draw;
 mod figure;
 mod file;
-mod form;
 mod kinds;
 mod library;
 mod live_runs;

@@ -7,17 +7,17 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::figure::Figure;
 use super::shell_hop::ShellHop;
 use tacit_runs::RunsError;
 
 /// Executes live runs. Errors of a run are one line.
 pub trait MakeLive {
-    /// Why this machine cannot execute any; called before the first run of each figure. `keeps` means that its runs are
-    /// stored.
+    /// Why this machine cannot execute any; called before the first run of each figure.
     ///
     /// # Errors
     /// If the store cannot be opened.
-    fn skip_reason(&mut self, _keeps: bool) -> Result<Option<String>, RunsError> {
+    fn skip_reason(&mut self) -> Result<Option<String>, RunsError> {
         Ok(None)
     }
 
@@ -34,25 +34,18 @@ pub trait MakeLive {
 }
 
 impl dyn MakeLive + '_ {
-    /// Executes one run.
-    ///
-    /// # Errors
-    /// If it cannot be executed.
-    pub(super) fn one(&mut self, run: &TransferRun) -> Result<TransferReport, RunsError> {
-        let reports = self.all(std::slice::from_ref(run), || run.command())?;
-        Ok(reports.into_iter().next().unwrap_or_default())
-    }
-
-    /// Executes all `runs` at the same time. `command` is used in error messages.
+    /// Executes `runs` at the same time.
     ///
     /// # Errors
     /// If a run cannot be executed.
-    pub(super) fn all(
-        &mut self,
-        runs: &[TransferRun],
-        command: impl Fn() -> String,
-    ) -> Result<Vec<TransferReport>, RunsError> {
-        let failed = |said: String| RunsError::Program { command: command(), said };
+    pub(super) fn all(&mut self, runs: &[TransferRun]) -> Result<Vec<TransferReport>, RunsError> {
+        let failed = |said: String| {
+            let command = match runs {
+                [run] => run.command(),
+                several => several.first().map_or_else(String::new, |run| run.hop.command("…", "…")),
+            };
+            RunsError::Program { command, said }
+        };
         let reports = self.make(runs).map_err(failed)?;
         if reports.len() < runs.len() {
             return Err(failed("gave fewer reports than runs".to_owned()));
@@ -69,6 +62,20 @@ pub struct LiveRuns(pub(super) BTreeMap<String, Made>);
 pub(super) type Made = Result<Vec<TransferPoint>, String>;
 
 impl LiveRuns {
+    /// Executes the live runs of those `figures` that have any.
+    ///
+    /// # Errors
+    /// If a run cannot be executed.
+    pub fn make(figures: &[Figure], quick: bool, make: &mut dyn MakeLive) -> Result<Self, RunsError> {
+        let mut all = Self::default();
+        for figure in figures {
+            if let Some(made) = figure.kind.make_live(quick, make)? {
+                all.0.insert(figure.id.clone(), made);
+            }
+        }
+        Ok(all)
+    }
+
     /// The live runs of figure `id`; empty if there are none.
     pub(super) fn get(&self, id: &str) -> &[TransferPoint] {
         self.0.get(id).and_then(|made| made.as_deref().ok()).unwrap_or_default()
@@ -122,11 +129,9 @@ pub struct TransferRun {
     pub bytes: u64,
     /// Where the goodput comes from.
     pub goodput_source: GoodputSource,
-    /// Whether a valid run is stored and not repeated.
-    pub kept: bool,
 }
 
-/// Results of a live run. Values that are needed only in runs that are not stored are not serialised.
+/// Results of a live run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TransferReport {
     /// Goodput of each full second in Mb/s.
@@ -150,12 +155,12 @@ pub struct TransferReport {
     /// Why the run is not valid: the disturbance by the machine, and the acceptable amount.
     pub invalid: Option<String>,
     /// Several downloads in any order, without those that did not finish.
-    #[serde(skip)]
+    #[serde(default)]
     pub downloads: Vec<Download>,
 }
 
 /// Duration of a download in seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Download {
     /// Total duration.
     pub total_s: f64,

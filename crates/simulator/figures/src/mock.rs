@@ -11,21 +11,20 @@ use tacit_runs::sweep::Control;
 pub(super) struct Machine<F> {
     of: F,
     pub asked: RefCell<Vec<TransferRun>>,
+    /// Numbers of runs that it was asked for at the same time.
+    pub rounds: RefCell<Vec<usize>>,
     /// A program that it lacks.
     pub missing: Option<&'static str>,
     /// Why it has no live hops.
     pub refuses: Option<&'static str>,
-    /// Whether the runs that it was asked about are stored.
-    pub keeps: Option<bool>,
 }
 
 pub(super) fn machine<F: Fn(&TransferRun) -> Result<TransferReport, String>>(of: F) -> Machine<F> {
-    Machine { of, asked: RefCell::default(), missing: None, refuses: None, keeps: None }
+    Machine { of, asked: RefCell::default(), rounds: RefCell::default(), missing: None, refuses: None }
 }
 
 impl<F: Fn(&TransferRun) -> Result<TransferReport, String>> MakeLive for Machine<F> {
-    fn skip_reason(&mut self, keeps: bool) -> Result<Option<String>, RunsError> {
-        self.keeps = Some(keeps);
+    fn skip_reason(&mut self) -> Result<Option<String>, RunsError> {
         Ok(self.refuses.map(str::to_owned))
     }
 
@@ -35,6 +34,7 @@ impl<F: Fn(&TransferRun) -> Result<TransferReport, String>> MakeLive for Machine
 
     fn make(&mut self, runs: &[TransferRun]) -> Result<Vec<TransferReport>, String> {
         self.asked.borrow_mut().extend_from_slice(runs);
+        self.rounds.borrow_mut().push(runs.len());
         runs.iter().map(&self.of).collect()
     }
 }

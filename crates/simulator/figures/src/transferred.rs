@@ -37,6 +37,12 @@ pub(super) fn row(columns: &[&str], values: impl IntoIterator<Item = Option<f64>
 }
 
 impl Transferred {
+    /// The values of a column in the runs of a curve that have it.
+    pub fn column(&self, curve: &str, column: &str) -> Vec<f64> {
+        let own = self.points.iter().filter(|point| point.curve == curve);
+        own.flat_map(|point| point.column(column)).collect()
+    }
+
     /// The curves `names` of a variant, consisting of medians.
     pub fn curves(&self, columns: &[&str], names: Vec<String>, variant: Option<&str>) -> Curves {
         let curve = |name: String| {

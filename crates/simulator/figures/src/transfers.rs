@@ -4,6 +4,7 @@
 use std::ops::RangeInclusive;
 
 use super::axis::Axis;
+use super::downloads::{self, Downloads, Hop};
 use super::live_runs::{GoodputSource, MakeLive, TransferPoint, TransferReport, TransferRun};
 use super::measure::same;
 use super::schemes::{read_scheme, scheme_named};
@@ -18,8 +19,8 @@ const MAX_SECONDS: u32 = 600;
 /// Maximum size of a transferred file in MB.
 const MAX_MEGABYTES: u32 = 4_000;
 
-/// Maximum number of attempts for a run that the machine disturbs. The last one is then stored as disturbed.
-pub(super) const MAX_ATTEMPTS: u32 = 3;
+/// Maximum number of attempts for a run that the machine disturbs.
+const MAX_ATTEMPTS: u32 = 3;
 
 /// Allowed numbers of simulated stations in addition to the one that transfers.
 const BACKGROUND: RangeInclusive<u32> = 0..=MAX_CLIENTS - 1;
@@ -35,7 +36,10 @@ pub(super) struct Transfers {
     /// Variants: the same transfers with different settings.
     pub variants: Vec<Variant>,
     pub length: Length,
+    /// Number of runs of each arm at each place, or of its downloads.
     pub seeds: u32,
+    /// Each arm downloads many files, and x is a share of them.
+    pub downloads: Option<Downloads>,
     background: u32,
     quick: Quick,
 }
@@ -43,7 +47,7 @@ pub(super) struct Transfers {
 /// The amount of data to transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Length {
-    /// Maximum duration of each run in seconds.
+    /// Maximum duration of each run, or of each download, in seconds.
     pub seconds: u32,
     /// Initial seconds that are ignored. Zero with `megabytes`, because the whole transfer counts.
     pub from_s: u32,
@@ -106,9 +110,16 @@ impl Transfers {
             section.sections("variant")?.into_iter().map(Variant::read).collect::<Result<Vec<_>, _>>()?;
         let megabytes = integer(1..=MAX_MEGABYTES);
         let quick = section.section("quick")?;
-        let x = section.section("x")?;
-        let axis = Axis::read(&x, x.required("key", text)?)?;
-        x.finish()?;
+        let downloads = Downloads::read(section.section("downloads")?)?;
+        let axis = match downloads {
+            Some(_) => Downloads::axis(),
+            None => {
+                let x = section.section("x")?;
+                let axis = Axis::read(&x, x.required("key", text)?)?;
+                x.finish()?;
+                axis
+            }
+        };
         let seconds = integer(1..=MAX_SECONDS);
         let transfers = Self {
             scenario: section.required("scenario", text)?,
@@ -123,6 +134,7 @@ impl Transfers {
                 megabytes: section.optional("megabytes", &megabytes)?,
             },
             seeds: section.required("medians", integer(1..=MAX_SEEDS))?,
+            downloads,
             background: section.or("background", 0, integer(BACKGROUND))?,
             quick: Quick {
                 x: quick.optional("x", numbers)?,
@@ -160,8 +172,16 @@ impl Transfers {
                 .error("quick", format!("variants: no {name:?}"))
                 .allowed(variants.join(", ")));
         }
+        let has_more = self.background > 0
+            || self.length.megabytes.is_none()
+            || !self.variants.is_empty()
+            || self.arms.iter().any(|arm| arm.over.is_some());
+        if self.downloads.is_some() && has_more {
+            let what = "not with background, variants or over, nor without megabytes";
+            return Err(section.error("downloads", what));
+        }
         // With few runs, the median could be an outlier.
-        if self.seeds < 5 || self.seeds.is_multiple_of(2) {
+        if self.downloads.is_none() && (self.seeds < 5 || self.seeds.is_multiple_of(2)) {
             return Err(section
                 .error("medians", format!("{} runs", self.seeds))
                 .allowed("an odd number from 5; fewer in the quick form only"));
@@ -230,18 +250,31 @@ impl Transfers {
         }
     }
 
+    /// Places of runs on the axis. All downloads are at one.
+    pub fn places_of_runs(&self, variant: Option<&str>) -> Vec<f64> {
+        if self.downloads.is_some() { vec![0.0] } else { self.values(variant) }
+    }
+
+    /// Names of the curves.
+    pub fn curve_names(&self) -> Vec<String> {
+        self.arms.iter().flat_map(Arm::curve_names).collect()
+    }
+
     /// The assignments to the scenario of `arm` at `x`.
     pub fn assignments_at(&self, arm: &Arm, variant: Option<&str>, x: f64) -> Vec<String> {
         let varied = self.variant(variant).map_or(&[][..], |variant| &variant.assignments);
-        let place = [self.axis.assignment(x)];
+        let place = self.downloads.is_none().then(|| self.axis.assignment(x));
         let all = self.assignments.iter().chain(varied).chain(&place);
         all.chain(self.axis.also(x)).chain(&arm.assignments).cloned().collect()
     }
 
-    /// The live run of `arm`; `None` if it is only simulated.
-    pub fn run(&self, arm: &Arm, variant: Option<&str>, x: f64, seed: u64) -> Option<TransferRun> {
-        let programs = arm.programs.as_ref()?;
-        Some(TransferRun {
+    /// The live runs of `arm` at `x`, one per seed, or one per hop of the downloads; none if it is only simulated.
+    ///
+    /// # Errors
+    /// If the scenario of downloads cannot be read.
+    pub fn runs(&self, arm: &Arm, variant: Option<&str>, x: f64) -> Result<Vec<TransferRun>, RunsError> {
+        let Some(programs) = &arm.programs else { return Ok(Vec::new()) };
+        let run = |seed: u64| TransferRun {
             hop: ShellHop {
                 scenario: self.scenario.clone(),
                 assignments: self.assignments_at(arm, variant, x),
@@ -257,30 +290,48 @@ impl Transfers {
             bytes: self.length.bytes(),
             programs: &[],
             goodput_source: programs.goodput_source,
-            kept: true,
-        })
+        };
+        let Some(downloads) = self.downloads else {
+            return Ok((1..=u64::from(self.seeds)).map(run).collect());
+        };
+        let through = |hop: Hop| {
+            let run = run(1);
+            let script = hop.client_script(&self.scenario, &run.hop.assignments)?;
+            let client = run.client.iter().map(|word| word.replace("{downloads}", &script)).collect();
+            Ok(TransferRun { client, seconds: hop.end_s(), programs: &downloads::PROGRAMS, ..run })
+        };
+        downloads.hops(self).map(through).collect()
     }
 
     /// Executes the runs: at each place all arms one after another with one seed, then with the next, so that
-    /// disturbances by the machine affect all arms alike.
+    /// disturbances by the machine affect all arms alike. All downloads are executed at the same time, so that each arm
+    /// meets the same moments of the traces.
     ///
     /// # Errors
     /// If a run cannot be executed.
     pub fn measured(&self, make: &mut dyn MakeLive) -> Result<Vec<TransferPoint>, RunsError> {
         let mut places = Vec::new();
         for variant in self.parts() {
-            for x in self.values(variant) {
-                let first = places.len();
+            for x in self.places_of_runs(variant) {
+                // Runs with their turn and their place.
+                let mut turns: Vec<(usize, usize, TransferRun)> = Vec::new();
                 for (number, arm) in self.arms.iter().enumerate() {
-                    let Some(run) = self.run(arm, variant, x, 1) else { continue };
-                    let runs = make.missing(&run).map_or_else(|| Ok(Vec::new()), Err);
+                    let runs = self.runs(arm, variant, x)?;
+                    let Some(run) = runs.first() else { continue };
+                    let missing = make.missing(run);
+                    if missing.is_none() {
+                        turns.extend((0..).zip(runs).map(|(turn, run)| (turn, places.len(), run)));
+                    }
+                    let runs = missing.map_or_else(|| Ok(Vec::new()), Err);
                     places.push(TransferPoint { arm: number, variant: variant.map(str::to_owned), x, runs });
                 }
-                for seed in 1..=u64::from(self.seeds) {
-                    for place in &mut places[first..] {
-                        let Ok(runs) = &mut place.runs else { continue };
-                        let Some(run) = self.run(&self.arms[place.arm], variant, x, seed) else { continue };
-                        runs.push(self.made_well(&run, make)?);
+                turns.sort_by_key(|(turn, place, _)| (*turn, *place));
+                let at_once = if self.downloads.is_some() { turns.len().max(1) } else { 1 };
+                for round in turns.chunks(at_once) {
+                    let runs: Vec<TransferRun> = round.iter().map(|(.., run)| run.clone()).collect();
+                    let reports = self.made_well(&runs, make)?;
+                    for ((_, place, _), report) in round.iter().zip(reports) {
+                        places[*place].runs.iter_mut().for_each(|made| made.push(report.clone()));
                     }
                 }
             }
@@ -288,16 +339,25 @@ impl Transfers {
         Ok(places)
     }
 
-    /// Executes the run, and repeats it a limited number of times if the machine disturbs it.
-    fn made_well(&self, run: &TransferRun, make: &mut dyn MakeLive) -> Result<TransferReport, RunsError> {
+    /// Executes the runs at the same time, and repeats them a limited number of times if the machine disturbs one.
+    fn made_well(
+        &self,
+        runs: &[TransferRun],
+        make: &mut dyn MakeLive,
+    ) -> Result<Vec<TransferReport>, RunsError> {
         let mut attempts = 1;
         loop {
-            let report = make.one(run)?;
-            if report.invalid.is_none() || attempts == MAX_ATTEMPTS {
-                return Ok(report);
+            let reports = make.all(runs)?;
+            if reports.iter().all(|report| report.invalid.is_none()) || attempts == self.attempts() {
+                return Ok(reports);
             }
             attempts += 1;
         }
+    }
+
+    /// Maximum number of attempts for runs that the machine disturbs. The last one is then stored as disturbed.
+    pub fn attempts(&self) -> u32 {
+        if self.downloads.is_some() { 1 } else { MAX_ATTEMPTS }
     }
 }
 
@@ -357,7 +417,11 @@ impl Arm {
 
 impl Programs {
     fn read(section: &Section<'_>) -> Result<Self, InputError> {
-        let sources = [("client", GoodputSource::Client), ("hop", GoodputSource::Hop)];
+        let sources = [
+            ("client", GoodputSource::Client),
+            ("hop", GoodputSource::Hop),
+            ("downloads", GoodputSource::Downloads),
+        ];
         Ok(Self {
             server: section.required("server", texts)?,
             client: section.required("client", texts)?,
@@ -504,7 +568,6 @@ tolerance = 0.001
         never.refuses = Some("no root");
         let outcome = outcome(FIGURE, true, &mut never, None);
         assert_eq!((outcome.skipped.as_deref(), outcome.claims.len()), (Some("no root"), 0));
-        assert_eq!(never.keeps, Some(true));
     }
 
     #[test]
@@ -580,14 +643,15 @@ tolerance = 0.001
     fn a_command_says_what_was_run() {
         let figure = figure(FIGURE);
         let transfers = figure.kind_as::<Transfers>().unwrap();
-        let run = transfers.run(&transfers.arms[1], Some("slow"), 5.0, 3).unwrap();
+        let runs = |arm: usize, variant, x| transfers.runs(&transfers.arms[arm], variant, x).unwrap();
+        let run = &runs(1, Some("slow"), 5.0)[2];
         assert_eq!(
             run.command(),
             "tacit shell wlan-11n-150 --set 'tcp.receive-buffer=4 MiB' --set wifi.rate=60Mbps \
              --set 'wired.delay=5 ms' --set 'wifi.ap-queue=200 packets' --acks kernel --congestion cubic --seed 3 \
              -- many receive --server -- many send"
         );
-        let run = transfers.run(&transfers.arms[0], None, 1.0, 1).unwrap();
+        let run = &runs(0, None, 1.0)[0];
         assert_eq!(run.filled(&run.client, &[]), ["few", "receive", "198.18.0.1", "2"]);
     }
 
@@ -596,7 +660,7 @@ tolerance = 0.001
         let text = FIGURE.replace("name = \"slow\"\n", "name = \"slow\"\nbackground = 2\n");
         let figure = figure(&text);
         let transfers = figure.kind_as::<Transfers>().unwrap();
-        let stations = |variant| transfers.run(&transfers.arms[0], variant, 5.0, 1).unwrap().hop.background;
+        let stations = |variant| transfers.runs(&transfers.arms[0], variant, 5.0).unwrap()[0].hop.background;
         assert_eq!((stations(None), stations(Some("slow"))), (0, 2));
         assert_eq!((transfers.background(None), transfers.background(Some("slow"))), (0, 2));
     }

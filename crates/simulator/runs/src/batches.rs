@@ -24,12 +24,12 @@ use crate::error::RunsError;
 use crate::identity::{Program, RunId, run_id};
 use crate::plan::Plan;
 use crate::record::RunSummary;
-use crate::store::{self, Provenance, Sheet, tables};
+use crate::store::{self, Provenance, Sheet, SheetWriter, tables};
 use crate::sweep::{self, Control};
 
 pub use directory::{Directory, Format, Swept};
 pub use grid::grid;
-pub use stored::{StoredPlace, StoredSweep};
+pub use stored::StoredPlace;
 use swept::{SweptColumn, swept_columns};
 pub use swept::{add_swept, quantity};
 
@@ -130,16 +130,6 @@ impl Batches {
         Self::of(written)
     }
 
-    /// Parses the text produced by [`Batches::to_text`].
-    ///
-    /// # Errors
-    /// If the text is not a sweep, or was written by another program, whose runs have different names.
-    pub fn parse(text: &str) -> Result<Self, RunsError> {
-        let written: Written = from_text(text)?;
-        written.check_program()?;
-        Self::of(written)
-    }
-
     fn of(written: Written) -> Result<Self, RunsError> {
         InputError::check_range("--seeds", written.seeds, 1..=MAX_SEEDS)?;
         let is_allowed = |count: &u32| InputError::check_range("--clients", *count, 1..=MAX_CLIENTS);
@@ -155,11 +145,6 @@ impl Batches {
                 Err(InputError::new("sweep", what).allowed(format!("1 to {MAX_RUNS} runs")).into())
             }
         }
-    }
-
-    /// The sweep as text, which [`Batches::parse`] can read.
-    pub fn to_text(&self) -> String {
-        to_text(&self.written)
     }
 
     /// Number of runs.
@@ -327,11 +312,12 @@ impl Batches {
         inside.then_some(()).ok_or_else(|| wrong().allowed(format!("0 to {}", self.runs())))
     }
 
-    /// A table of the runs `made`, numbered from `first`: their labels, a column for each swept key, and their metrics.
+    /// A table of the runs `made` of one place, numbered from `first`: their labels, a column for each swept key, and
+    /// their metrics.
     ///
     /// # Errors
     /// If a run does not belong to this sweep.
-    pub fn table(&self, first: usize, made: &[RunSummary]) -> Result<Sheet, InputError> {
+    fn table(&self, first: usize, made: &[RunSummary]) -> Result<Sheet, InputError> {
         let range = first..first + made.len();
         self.check(&range)?;
         let places: Vec<&[String]> = range.map(|run| self.place_of(run).at.as_slice()).collect();
@@ -342,21 +328,33 @@ impl Batches {
         }))
     }
 
-    /// The bytes of a file in `format` with the runs `made` of one place, numbered from `first`.
-    ///
-    /// # Errors
-    /// If a run does not belong to this sweep.
-    pub fn file(&self, first: usize, made: &[RunSummary], format: Format) -> Result<Vec<u8>, RunsError> {
+    /// Writes the file at `path` in `format` with the runs `made` of one place, numbered from `first`.
+    fn export(
+        &self,
+        path: &Path,
+        first: usize,
+        made: &[RunSummary],
+        format: Format,
+    ) -> Result<(), RunsError> {
         let sheet = self.table(first, made)?;
         if format == Format::Csv {
-            return Ok(sheet.to_csv().into_bytes());
+            return store::write_whole(path, sheet.to_csv().as_bytes());
         }
         let provenance = Provenance {
             version: crate::VERSION.to_owned(),
             command: self.spec(first)?.command(),
             ..self.provenance(self.place_of(first))
         };
-        store::parquet(&sheet, &provenance).map_err(RunsError::store(Path::new("a batch of runs")))
+        let mut file = SheetWriter::create(path, &sheet, &provenance)?;
+        file.write(&sheet)?;
+        file.finish()
+    }
+
+    /// The record of the runs `made` of one place. Its scenario is in the sweep.
+    fn record(&self, made: &[RunSummary]) -> Result<Vec<u8>, RunsError> {
+        let bare = |run: &RunSummary| RunSummary { scenario_text: "".into(), ..run.clone() };
+        let runs: Vec<RunSummary> = made.iter().map(bare).collect();
+        store::record_of(&runs, Path::new("a batch of runs"))
     }
 
     /// What the sweep says about the runs at `place`.
@@ -388,21 +386,20 @@ impl Order {
     /// Parses the text produced by [`Order::to_text`].
     ///
     /// # Errors
-    /// Same as [`Batches::parse`].
+    /// If the text is not an order, or was written by another program, whose runs have different names.
     pub fn parse(text: &str) -> Result<Self, RunsError> {
         let order: Self = from_text(text)?;
         order.sweep.check_program()?;
         Ok(order)
     }
 
-    /// Simulates the runs. Returns the bytes of a Parquet file.
+    /// Simulates the runs. Returns their record, for [`Directory::keep`].
     ///
     /// # Errors
     /// Same as [`Batches::make`].
-    pub fn parquet(self, control: Control<'_>) -> Result<Vec<u8>, RunsError> {
+    pub fn make(self, control: Control<'_>) -> Result<Vec<u8>, RunsError> {
         let sweep = Batches::of(self.sweep)?;
-        let first = self.runs.start;
-        sweep.file(first, &sweep.make(self.runs, control)?, Format::Parquet)
+        sweep.record(&sweep.make(self.runs, control)?)
     }
 }
 

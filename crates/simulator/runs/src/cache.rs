@@ -13,7 +13,7 @@ use std::time::SystemTime;
 use crate::error::RunsError;
 use crate::identity::{Program, RunId};
 use crate::record::RunRecord;
-use crate::store::{Log, line_of, write_whole};
+use crate::store::{Log, record_of, write_whole};
 
 /// Maximum size of a cache in bytes. When it is exceeded, the least recently used entries are removed.
 const LIMIT: u64 = 256 << 20;
@@ -83,7 +83,7 @@ impl Cache {
             return Ok(());
         }
         let path = self.path(id);
-        let content = line_of(record, &path)?;
+        let content = record_of(&[record], &path)?;
         self.unpruned.fetch_add(content.len() as u64, Relaxed);
         match write_whole(&path, &content) {
             // Another thread has already reported it.

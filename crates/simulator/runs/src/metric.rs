@@ -88,6 +88,15 @@ pub(crate) mod by_name {
         serializer.collect_map(ALL.iter().map(|metric| metric.name).zip(values))
     }
 
+    /// Without those that do not apply.
+    pub fn serialize_present<S: Serializer>(
+        values: &[Option<f64>],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let names = ALL.iter().map(|metric| metric.name);
+        serializer.collect_map(names.zip(values).filter(|(_, value)| value.is_some()))
+    }
+
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Option<f64>>, D::Error> {
         // Metrics unknown to this version are ignored.
         let named = BTreeMap::<String, Option<f64>>::deserialize(deserializer)?;

@@ -70,8 +70,11 @@ pub struct RunSummary {
     pub digest: String,
     /// Length of the measured window in seconds.
     pub measured_s: f64,
-    /// One value per [`metric::ALL`]; stored by name.
-    #[serde(with = "metric::by_name")]
+    /// One value per [`metric::ALL`]; those that apply are stored by name.
+    #[serde(
+        serialize_with = "metric::by_name::serialize_present",
+        deserialize_with = "metric::by_name::deserialize"
+    )]
     pub metrics: Vec<Option<f64>>,
 }
 

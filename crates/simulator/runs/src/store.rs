@@ -32,8 +32,8 @@ pub(crate) use export::RUNS;
 pub use export::{sheet_of, table_names};
 pub use flat::{add_rows, objects};
 pub use log::Writer;
-pub(crate) use log::{Log, line_of};
-pub(crate) use sheet::parquet;
+pub(crate) use log::{Log, record_of};
+pub(crate) use sheet::SheetWriter;
 pub use sheet::{Column, Sheet};
 
 use crate::error::RunsError;

@@ -15,7 +15,6 @@ use crate::watch::{on_all_cores, watched};
 /// A sweep, and the directory with its results.
 #[pyclass(module = "tacit._native", frozen)]
 pub struct Sweep {
-    sweep: Batches,
     directory: Directory,
     /// Schemes of the user's, which the sweep knows by name.
     own: Vec<OwnScheme>,
@@ -44,8 +43,7 @@ impl Sweep {
         }
         let opened = || -> Outcome<Self> {
             let sweep = Batches::new(scenario, &assignments, &places, &schemes, &clients, seeds)?;
-            let directory = Directory::open(&directory, &sweep)?;
-            Ok(Self { sweep, directory, own })
+            Ok(Self { directory: Directory::open(&directory, sweep)?, own })
         };
         py.detach(opened).map_err(|failure| failure.raised(py))
     }
@@ -53,38 +51,38 @@ impl Sweep {
     /// Number of runs.
     #[getter]
     fn runs(&self) -> usize {
-        self.sweep.runs()
+        self.directory.sweep().runs()
     }
 
     /// Number of files, one per batch.
     #[getter]
     fn files(&self) -> usize {
-        self.sweep.batches().count()
+        self.directory.sweep().batches().count()
     }
 
     /// The missing batches as (first run, end), and the number of existing runs.
     fn missing(&self, py: Python<'_>) -> PyResult<(Vec<(usize, usize)>, usize)> {
-        let missing = py.detach(|| self.directory.missing(&self.sweep));
+        let missing = py.detach(|| self.directory.missing());
         let (missing, there) = missing.map_err(|error| Failure::from(error).raised(py))?;
         Ok((missing.into_iter().map(|batch| (batch.start, batch.end)).collect(), there))
     }
 
     /// Everything needed to simulate a batch on another machine.
     fn order(&self, py: Python<'_>, first: usize, end: usize) -> PyResult<String> {
-        let order = self.sweep.order(&(first..end));
+        let order = self.directory.sweep().order(&(first..end));
         Ok(order.map_err(|error| Failure::from(error).raised(py))?.to_text())
     }
 
     /// Stores a batch that another machine has simulated.
-    fn keep(&self, py: Python<'_>, first: usize, end: usize, parquet: &[u8]) -> PyResult<()> {
-        let kept = py.detach(|| self.directory.keep(&self.sweep, &(first..end), parquet));
+    fn keep(&self, py: Python<'_>, first: usize, end: usize, record: &[u8]) -> PyResult<()> {
+        let kept = py.detach(|| self.directory.keep(&(first..end), record));
         kept.map_err(|error| Failure::from(error).raised(py))
     }
 
     /// Simulates the missing batches on all cores of this machine.
     fn complete(&self, py: Python<'_>, cache: bool, progress: Option<Bound<'_, PyAny>>) -> PyResult<Answer> {
         let work = |control: tacit_runs::sweep::Control<'_>| {
-            let swept = on_all_cores(|| Ok(self.directory.complete(&self.sweep, control)?))?;
+            let swept = on_all_cores(|| Ok(self.directory.complete(control)?))?;
             PlainAnswer::new(&swept, String::new())
         };
         // No other process can make runs of these classes.
@@ -100,7 +98,7 @@ pub fn grid(py: Python<'_>, lists: Vec<String>) -> PyResult<Vec<Vec<String>>> {
     places_of(&lists).map_err(|error| Failure::from(error).raised(py))
 }
 
-/// Simulates the batch of an order on the calling thread. Returns a Parquet file.
+/// Simulates the batch of an order on the calling thread. Returns the record of its runs, for `Sweep.keep`.
 #[pyfunction]
 pub fn make_order<'py>(py: Python<'py>, order: &str) -> PyResult<Bound<'py, PyBytes>> {
     let made = py.detach(|| -> Outcome<Vec<u8>> {
@@ -108,7 +106,7 @@ pub fn make_order<'py>(py: Python<'py>, order: &str) -> PyResult<Bound<'py, PyBy
         let pool = ThreadPoolBuilder::new().num_threads(1).build();
         let pool = pool.map_err(|error| Failure::Other(error.to_string()))?;
         let order = Order::parse(order)?;
-        Ok(pool.install(|| order.parquet(tacit_runs::sweep::Control::unattended()))?)
+        Ok(pool.install(|| order.make(tacit_runs::sweep::Control::unattended()))?)
     });
     Ok(PyBytes::new(py, &made.map_err(|failure| failure.raised(py))?))
 }

@@ -1,18 +1,19 @@
-//! The directory of a sweep in batches. Each batch is a Parquet or CSV file whose name identifies its runs.
+//! The directory of a sweep in batches. Each batch has a record of its runs, and a Parquet or CSV file of them for other
+//! programs. Their names identify the runs.
 //!
-//! `sweep.json` contains the sweep. Files are renamed to their final name when they are complete, so every batch file
-//! is complete. A sweep that was killed therefore continues with the missing batches, and if two workers simulate the
-//! same batch, only one file remains. `BLAKE3SUMS` has one line per file in the format of b3sum.
+//! `sweep.json` contains the sweep. Files are renamed to their final name when they are complete. A sweep that was killed
+//! therefore continues with the missing batches, and if two workers simulate the same batch, only one file remains.
 
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write as _};
+use std::fs;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tacit_scenario::{InputError, bounded};
 
-use super::{Batches, Written};
+use super::stored::{named, read};
+use super::{Batches, Written, from_text, to_text};
 use crate::error::RunsError;
 use crate::record::RunSummary;
 use crate::store::write_whole;
@@ -22,19 +23,18 @@ use crate::sweep::{Control, Progress};
 pub(super) const SWEEP: &str = "sweep.json";
 /// Directory name of the batches.
 const RUNS: &str = "runs";
-/// File name of the checksums.
-pub(super) const SUMS: &str = "BLAKE3SUMS";
-/// Maximum size of a sweep file in bytes: enough for ten thousand places with scenarios of several kilobytes. A million
-/// checksums take no more.
+/// File name extension of the record of a batch.
+pub(super) const RECORD: &str = "jsonl";
+/// Maximum size of a sweep file in bytes: enough for ten thousand places with scenarios of several kilobytes.
 pub(super) const MAX_SWEEP: u64 = 256 << 20;
 
-/// Format of the batch files.
+/// Format of the files for other programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// Includes the provenance as metadata.
     #[default]
     Parquet,
-    /// Only rows. [`StoredSweep`](super::StoredSweep) can read them.
+    /// Only rows.
     Csv,
 }
 
@@ -49,9 +49,10 @@ impl Format {
 }
 
 /// A directory that holds the batches of one sweep.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Directory {
-    path: PathBuf,
+    pub(super) path: PathBuf,
+    pub(super) sweep: Batches,
     format: Format,
 }
 
@@ -59,13 +60,13 @@ pub struct Directory {
 pub type Reader<'a> = &'a mut dyn FnMut(&[String], &[RunSummary]);
 
 impl Directory {
-    /// Opens `path` for `sweep`, and creates it if it does not exist. Batches are Parquet files.
+    /// Opens `path` for `sweep`, and creates it if it does not exist. The files for other programs are Parquet.
     ///
     /// # Errors
     /// If it contains another sweep or a sweep of another program, or cannot be read or written.
-    pub fn open(path: &Path, sweep: &Batches) -> Result<Self, RunsError> {
+    pub fn open(path: &Path, sweep: Batches) -> Result<Self, RunsError> {
         let file = path.join(SWEEP);
-        let text = sweep.to_text();
+        let text = to_text(&sweep.written);
         match bounded::read(&file, MAX_SWEEP) {
             Ok(Some(there)) if there == text.as_bytes() => {}
             Ok(there) => return Err(taken(&file, there.as_deref().unwrap_or_default())),
@@ -75,18 +76,34 @@ impl Directory {
             }
             Err(error) => return Err(RunsError::io(&file)(error)),
         }
-        Ok(Self { path: path.to_owned(), format: Format::default() })
+        Ok(Self { path: path.to_owned(), sweep, format: Format::default() })
     }
 
-    /// The same directory with batch files in `format`. Files in other formats are kept but ignored.
+    /// Opens `path` for reading, whichever build of tacit made its sweep; `None` if it has none.
+    ///
+    /// # Errors
+    /// If the description of the sweep is damaged or cannot be read.
+    pub fn existing(path: &Path) -> Result<Option<Self>, RunsError> {
+        let file = path.join(SWEEP);
+        let bytes = match bounded::read(&file, MAX_SWEEP) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            read => read.map_err(RunsError::io(&file))?,
+        };
+        let wrong = || InputError::new(file.display(), "no text, or too long a one");
+        let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(wrong)?;
+        let sweep = Batches::of(from_text::<Written>(&text)?)?;
+        Ok(Some(Self { path: path.to_owned(), sweep, format: Format::default() }))
+    }
+
+    /// The sweep.
+    pub const fn sweep(&self) -> &Batches {
+        &self.sweep
+    }
+
+    /// The same directory with files in `format`. Files in other formats are kept but ignored.
     #[must_use]
     pub fn with_format(self, format: Format) -> Self {
         Self { format, ..self }
-    }
-
-    /// Path of the directory.
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Path of the directory with the batch files.
@@ -94,15 +111,16 @@ impl Directory {
         self.path.join(RUNS)
     }
 
-    /// The missing batches, and the number of runs that exist.
+    /// The batches without a record that is whole or without their file, and the number of runs of the others.
     ///
     /// # Errors
     /// Same as [`Batches::ids`].
-    pub fn missing(&self, sweep: &Batches) -> Result<(Vec<Range<usize>>, usize), RunsError> {
+    pub fn missing(&self) -> Result<(Vec<Range<usize>>, usize), RunsError> {
         let mut there = 0;
         let mut missing = Vec::new();
-        for batch in sweep.batches() {
-            if self.file(sweep, &batch)?.is_file() {
+        for batch in self.sweep.batches() {
+            let record = self.record(&batch)?;
+            if self.beside(&record).is_file() && self.read(&record, &batch).is_some_and(|read| read.is_ok()) {
                 there += batch.len();
             } else {
                 missing.push(batch);
@@ -111,80 +129,73 @@ impl Directory {
         Ok((missing, there))
     }
 
-    /// The file of a batch. Its name consists of the place, the scheme, the first run, and a hash of the names of its
+    /// The file of a batch for other programs.
+    ///
+    /// # Errors
+    /// Same as [`Batches::ids`].
+    pub fn file(&self, batch: &Range<usize>) -> Result<PathBuf, RunsError> {
+        Ok(self.beside(&self.record(batch)?))
+    }
+
+    /// The file for other programs beside a record.
+    fn beside(&self, record: &Path) -> PathBuf {
+        record.with_extension(self.format.extension())
+    }
+
+    /// The record of a batch. Its name consists of the place, the scheme, the first run, and a hash of the names of its
     /// runs.
     ///
     /// # Errors
     /// Same as [`Batches::ids`].
-    pub fn file(&self, sweep: &Batches, batch: &Range<usize>) -> Result<PathBuf, RunsError> {
+    pub fn record(&self, batch: &Range<usize>) -> Result<PathBuf, RunsError> {
         let mut hash = blake3::Hasher::new();
-        for id in sweep.ids(batch.clone())? {
+        for id in self.sweep.ids(batch.clone())? {
             hash.update(id.to_string().as_bytes());
         }
         let hash = &hash.finalize().to_hex()[..16];
-        let name = format!("{}{hash}.{}", name_of_batch(sweep, batch.start), self.format.extension());
-        Ok(self.path.join(name))
+        Ok(self.path.join(format!("{}{hash}.{RECORD}", name_of_batch(&self.sweep, batch.start))))
     }
 
-    /// Stores a batch that another machine returned as a Parquet file.
+    /// The runs of the record of a batch, or what is wrong with it; `None` if it does not exist.
+    fn read(&self, record: &Path, batch: &Range<usize>) -> Option<Result<Vec<RunSummary>, RunsError>> {
+        record.exists().then(|| read(record, batch, &self.sweep.place_of(batch.start).scenario_text))
+    }
+
+    /// Stores a batch that another machine returned, see [`Order::make`](super::Order::make).
     ///
     /// # Errors
-    /// If it is not a Parquet file, or cannot be written.
-    pub fn keep(&self, sweep: &Batches, batch: &Range<usize>, parquet: &[u8]) -> Result<(), RunsError> {
-        const MAGIC: &[u8] = b"PAR1";
-        if !(parquet.starts_with(MAGIC) && parquet.ends_with(MAGIC)) {
-            let what = format!("runs {} to {} are no Parquet file", batch.start, batch.end);
-            return Err(InputError::new("sweep", what).into());
-        }
-        self.write(sweep, batch, parquet)
-    }
-
-    pub(super) fn write(
-        &self,
-        sweep: &Batches,
-        batch: &Range<usize>,
-        content: &[u8],
-    ) -> Result<(), RunsError> {
-        let file = self.file(sweep, batch)?;
-        let folder = file.parent().unwrap_or(&self.path);
-        fs::create_dir_all(folder).map_err(RunsError::io(folder))?;
-        // Written before the file, so that every file has a checksum even if the writer is killed.
-        self.note_sum(&file, content)?;
-        write_whole(&file, content)
-    }
-
-    /// Appends the checksum of `file`, which will have this content.
-    fn note_sum(&self, file: &Path, content: &[u8]) -> Result<(), RunsError> {
-        let sums = self.path.join(SUMS);
-        let name = file.strip_prefix(&self.path).unwrap_or(file).display();
-        let line = format!("{}  {name}\n", blake3::hash(content));
-        // A single write, so that the lines of two writers are not interleaved.
-        let mut to =
-            OpenOptions::new().append(true).create(true).open(&sums).map_err(RunsError::io(&sums))?;
-        to.write_all(line.as_bytes()).map_err(RunsError::io(&sums))
+    /// If it is not the record of this batch, or cannot be written.
+    pub fn keep(&self, batch: &Range<usize>, record: &[u8]) -> Result<(), RunsError> {
+        let path = self.record(batch)?;
+        write_whole(&path, record)?;
+        let ids = self.sweep.ids(batch.clone())?;
+        let is_its = |runs: &Vec<RunSummary>| runs.iter().zip(&ids).all(|(run, id)| run.id == id.to_string());
+        let Some(runs) = self.read(&path, batch).and_then(Result::ok).filter(is_its) else {
+            fs::remove_file(&path).map_err(RunsError::io(&path))?;
+            return Err(InputError::new("sweep", format!("no record of {} came", named(batch))).into());
+        };
+        self.sweep.export(&self.beside(&path), batch.start, &runs, self.format)
     }
 
     /// Simulates the missing batches one after another, each on all cores.
     ///
     /// # Errors
     /// Same as [`Batches::make`]. Also if a file cannot be written. Finished batches are kept.
-    pub fn complete(&self, sweep: &Batches, control: Control<'_>) -> Result<Swept, RunsError> {
-        self.complete_and_read(sweep, control, None)
+    pub fn complete(&self, control: Control<'_>) -> Result<Swept, RunsError> {
+        self.complete_and_read(control, None)
     }
 
-    /// Like [`Directory::complete`], and passes all runs to `read`, a batch at a time. Those whose files exist come from
-    /// the cache, or are simulated again.
+    /// Like [`Directory::complete`], and passes all runs to `read`, a batch at a time.
     ///
     /// # Errors
     /// Same as [`Directory::complete`].
     pub fn complete_and_read(
         &self,
-        sweep: &Batches,
         control: Control<'_>,
         mut read: Option<Reader<'_>>,
     ) -> Result<Swept, RunsError> {
-        let (missing, reused) = self.missing(sweep)?;
-        let total = sweep.runs();
+        let (missing, reused) = self.missing()?;
+        let total = self.sweep.runs();
         (control.progress)(Progress::Started { total, reused });
         let of_batch = |progress: Progress<'_>| match progress {
             // Only the start of the whole sweep is reported, not that of each batch.
@@ -193,25 +204,37 @@ impl Directory {
         };
         let mut finished = reused;
         let there = |batch: &Range<usize>| !missing.contains(batch);
-        let wanted = sweep.batches().filter(|batch| read.is_some() || !there(batch)).collect::<Vec<_>>();
+        let wanted = self.sweep.batches().filter(|batch| read.is_some() || !there(batch)).collect::<Vec<_>>();
         for batch in &wanted {
-            let made = sweep.make(batch.clone(), Control { progress: &of_batch, ..control });
-            let made = made.map_err(|error| match error {
-                RunsError::Interrupted { .. } => {
-                    RunsError::Interrupted { finished, total, resume_from: Some(self.path.clone()) }
+            let record = self.record(batch)?;
+            let recorded = self.read(&record, batch);
+            if let Some(Err(_)) = &recorded {
+                let what = format!("{}: damaged, its runs are made again", record.display());
+                (control.progress)(Progress::Warning(&what));
+            }
+            let runs = match recorded.and_then(Result::ok) {
+                Some(runs) => runs,
+                None => {
+                    let made = self.sweep.make(batch.clone(), Control { progress: &of_batch, ..control });
+                    let made = made.map_err(|error| match error {
+                        RunsError::Interrupted { .. } => {
+                            RunsError::Interrupted { finished, total, resume_from: Some(self.path.clone()) }
+                        }
+                        other => other,
+                    })?;
+                    write_whole(&record, &self.sweep.record(&made)?)?;
+                    made
                 }
-                other => other,
-            })?;
+            };
             if let Some(read) = &mut read {
-                read(&sweep.place_of(batch.start).at, &made);
+                read(&self.sweep.place_of(batch.start).at, &runs);
             }
-            if there(batch) {
-                continue;
+            if !there(batch) {
+                self.sweep.export(&self.beside(&record), batch.start, &runs, self.format)?;
+                finished += batch.len();
             }
-            self.write(sweep, batch, &sweep.file(batch.start, &made, self.format)?)?;
-            finished += batch.len();
         }
-        Ok(Swept { directory: self.path.clone(), runs: total, reused, files: sweep.batches().count() })
+        Ok(Swept { directory: self.path.clone(), runs: total, reused, files: self.sweep.batches().count() })
     }
 }
 

@@ -35,7 +35,7 @@ fn runs_are_numbered_by_place_scheme_clients_and_seed() {
 #[test]
 fn a_sweep_read_from_text_makes_the_same_runs() {
     let sweep = sweep();
-    let read = Batches::parse(&sweep.to_text()).unwrap();
+    let read = Batches::of(from_text(&to_text(&sweep.written)).unwrap()).unwrap();
     assert_eq!(read.ids(0..24).unwrap(), sweep.ids(0..24).unwrap());
     let made = read.make(5..8, Control::unattended()).unwrap();
     assert_eq!(made, sweep.make(5..8, Control::unattended()).unwrap());
@@ -88,20 +88,20 @@ fn a_sweep_may_mix_numbers_and_words() {
     assert_ne!(made[0].digest, made[1].digest);
     let names = sweep.table(0, &made).unwrap().columns.into_iter().map(|(name, _)| name);
     assert_eq!(names.filter(|name| name.starts_with("wifi.")).collect::<Vec<_>>(), ["wifi.rate"]);
-    let directory = Directory::open(&place.path().join("mixed"), &sweep).unwrap();
-    assert_eq!(directory.complete(&sweep, Control::unattended()).unwrap().files, 2);
+    let directory = Directory::open(&place.path().join("mixed"), sweep).unwrap();
+    assert_eq!(directory.complete(Control::unattended()).unwrap().files, 2);
 }
 
 #[test]
 fn a_sweep_as_csv_has_the_columns_of_its_tables() {
     let place = tempfile::tempdir().unwrap();
     let sweep = sweep_of(1);
-    let directory = Directory::open(place.path(), &sweep).unwrap().with_format(Format::Csv);
-    let swept = directory.complete(&sweep, Control::unattended()).unwrap();
+    let directory = Directory::open(place.path(), sweep_of(1)).unwrap().with_format(Format::Csv);
+    let swept = directory.complete(Control::unattended()).unwrap();
     assert_eq!((swept.runs, swept.reused, swept.files), (8, 0, 4));
     let made = sweep.make(6..8, Control::unattended()).unwrap();
     let table = sweep.table(6, &made).unwrap();
-    let file = directory.file(&sweep, &(6..8)).unwrap();
+    let file = directory.file(&(6..8)).unwrap();
     assert_eq!(file.extension().unwrap(), "csv");
     let mut csv = csv::Reader::from_path(&file).unwrap();
     let names: Vec<_> = csv.headers().unwrap().iter().map(str::to_owned).collect();
@@ -116,16 +116,19 @@ fn a_sweep_as_csv_has_the_columns_of_its_tables() {
             assert_eq!(value(line, metric.name).parse().ok(), *measured, "{}", metric.name);
         }
     }
-    // Files in another format are not counted.
-    assert_eq!(directory.missing(&sweep).unwrap(), (Vec::new(), 8));
-    assert_eq!(directory.with_format(Format::Parquet).missing(&sweep).unwrap().1, 0);
+    // Files in another format are not counted. They are made from the records.
+    assert_eq!(directory.missing().unwrap(), (Vec::new(), 8));
+    let parquet = directory.with_format(Format::Parquet);
+    assert_eq!(parquet.missing().unwrap().1, 0);
+    let made = complete_observed(&parquet).0;
+    assert_eq!((parquet.missing().unwrap(), made), ((Vec::new(), 8), 0));
 }
 
 #[test]
 fn another_program_s_sweep_is_refused() {
     let mut other = sweep();
     other.written.program = "another".into();
-    let error = Batches::parse(&other.to_text()).unwrap_err().to_string();
+    let error = Order::parse(&other.order(&(0..6)).unwrap().to_text()).unwrap_err().to_string();
     assert!(error.contains("another build of tacit"), "{error}");
 }
 
@@ -142,27 +145,32 @@ fn batches_cover_the_sweep_once_and_keep_to_a_subject() {
 
 #[test]
 fn an_order_makes_the_same_file_wherever_it_goes() {
+    let place = tempfile::tempdir().unwrap();
     let sweep = sweep();
+    let directory = Directory::open(place.path(), self::sweep()).unwrap();
     for batch in sweep.batches() {
         let order = sweep.order(&batch).unwrap().to_text();
         assert!(order.len() < 2 * sweep.written.places[0].scenario_text.len() + 1000, "one place travels");
-        let there = Order::parse(&order).unwrap().parquet(Control::unattended()).unwrap();
+        let there = Order::parse(&order).unwrap().make(Control::unattended()).unwrap();
         let made = sweep.make(batch.clone(), Control::unattended()).unwrap();
-        let here = sweep.file(batch.start, &made, Format::Parquet).unwrap();
-        assert!(there == here);
+        assert!(there == sweep.record(&made).unwrap());
+        directory.keep(&batch, &there).unwrap();
+        let here = place.path().join("here");
+        sweep.export(&here, batch.start, &made, Format::Parquet).unwrap();
+        assert!(fs::read(directory.file(&batch).unwrap()).unwrap() == fs::read(here).unwrap());
     }
+    assert_eq!(directory.missing().unwrap(), (Vec::new(), 24));
     assert!(sweep.order(&(11..13)).is_err(), "two places");
     assert!(sweep.order(&(3..3)).is_err());
     let hostile = sweep.order(&(0..6)).unwrap().to_text().replace("\"seeds\":3", "\"seeds\":4000000000");
-    assert!(Order::parse(&hostile).unwrap().parquet(Control::unattended()).is_err());
+    assert!(Order::parse(&hostile).unwrap().make(Control::unattended()).is_err());
 }
 
 #[test]
 fn a_sweep_that_was_stopped_goes_on_with_what_is_missing() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("sweep");
-    let sweep = sweep();
-    let directory = Directory::open(&path, &sweep).unwrap();
+    let directory = Directory::open(&path, sweep()).unwrap();
     let (stop, finished) = (AtomicBool::new(false), AtomicUsize::new(0));
     let progress = |progress: Progress<'_>| {
         if matches!(progress, Progress::Finished(_)) && finished.fetch_add(1, Ordering::Relaxed) == 7 {
@@ -172,35 +180,47 @@ fn a_sweep_that_was_stopped_goes_on_with_what_is_missing() {
     let control = Control { stop: &stop, progress: &progress, cache: None };
     // On one thread, because otherwise all runs of the second batch could start before its second run has finished.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    let error = pool.install(|| directory.complete(&sweep, control)).unwrap_err();
+    let error = pool.install(|| directory.complete(control)).unwrap_err();
     let RunsError::Interrupted { finished, total, .. } = error else { panic!("{error}") };
     assert_eq!((finished, total), (6, 24), "the first batch");
 
     // A reopened directory contains the batch. A batch that arrived twice exists once.
-    let directory = Directory::open(&path, &sweep).unwrap();
-    let first = directory.file(&sweep, &(0..6)).unwrap();
+    let directory = Directory::open(&path, sweep()).unwrap();
+    let first = directory.file(&(0..6)).unwrap();
     let bytes = fs::read(&first).unwrap();
-    directory.keep(&sweep, &(0..6), &bytes).unwrap();
-    let swept = directory.complete(&sweep, Control::unattended()).unwrap();
+    let record = fs::read(directory.record(&(0..6)).unwrap()).unwrap();
+    directory.keep(&(0..6), &record).unwrap();
+    let swept = directory.complete(Control::unattended()).unwrap();
     assert_eq!((swept.runs, swept.reused, swept.files), (24, 6, 4));
-    assert_eq!(directory.missing(&sweep).unwrap(), (Vec::new(), 24));
+    assert_eq!(directory.missing().unwrap(), (Vec::new(), 24));
     let folders = fs::read_dir(directory.runs()).unwrap().count();
     assert_eq!(folders, 4, "a folder for each place and scheme");
     assert_eq!(fs::read(&first).unwrap(), bytes);
 }
 
+/// The numbers of runs that are made to complete `sweep`, and the warnings.
+fn complete_observed(directory: &Directory) -> (usize, Vec<String>) {
+    let (made, warned) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let progress = |progress: Progress<'_>| match progress {
+        Progress::Finished(_) => drop(made.fetch_add(1, Ordering::Relaxed)),
+        Progress::Warning(text) => warned.lock().unwrap().push(text.to_owned()),
+        Progress::Started { .. } | Progress::LongWait(_) => {}
+    };
+    directory.complete(Control { progress: &progress, ..Control::unattended() }).unwrap();
+    (made.into_inner(), warned.into_inner().unwrap())
+}
+
 #[test]
 fn every_run_is_read_whether_its_file_is_there_or_not() {
     let place = tempfile::tempdir().unwrap();
-    let sweep = sweep();
-    let directory = Directory::open(place.path(), &sweep).unwrap();
+    let directory = Directory::open(place.path(), sweep()).unwrap();
     let mut passes = Vec::new();
     for reused in [0, 24] {
         let mut seen = Vec::new();
         let mut read = |at: &[String], runs: &[RunSummary]| {
             seen.extend(runs.iter().map(|run| (at.to_vec(), run.clone())));
         };
-        let swept = directory.complete_and_read(&sweep, Control::unattended(), Some(&mut read)).unwrap();
+        let swept = directory.complete_and_read(Control::unattended(), Some(&mut read)).unwrap();
         assert_eq!((swept.reused, seen.len()), (reused, 24));
         passes.push(seen);
     }
@@ -212,8 +232,8 @@ fn every_run_is_read_whether_its_file_is_there_or_not() {
 #[test]
 fn a_directory_holds_one_sweep() {
     let place = tempfile::tempdir().unwrap();
-    Directory::open(place.path(), &sweep()).unwrap();
-    let error = Directory::open(place.path(), &sweep_of(4)).unwrap_err().to_string();
+    Directory::open(place.path(), sweep()).unwrap();
+    let error = Directory::open(place.path(), sweep_of(4)).unwrap_err().to_string();
     assert!(
         error.contains("sweep.json: another sweep is kept here; allowed: a directory for each"),
         "{error}"
@@ -221,33 +241,37 @@ fn a_directory_holds_one_sweep() {
     let file = place.path().join("sweep.json");
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, text.replace(&this_program(), "another")).unwrap();
-    let error = Directory::open(place.path(), &sweep()).unwrap_err().to_string();
+    let error = Directory::open(place.path(), sweep()).unwrap_err().to_string();
     assert!(error.contains("a sweep of another build of tacit"), "{error}");
     fs::write(&file, text).unwrap();
-    let error =
-        Directory::open(place.path(), &sweep()).unwrap().keep(&sweep(), &(0..6), b"PAR1 cut").unwrap_err();
-    assert!(error.to_string().contains("runs 0 to 6 are no Parquet file"), "{error}");
+    let directory = Directory::open(place.path(), sweep()).unwrap();
+    let others = sweep().make(6..12, Control::unattended()).unwrap();
+    for record in [b"{\"blake3\":\"cut".to_vec(), sweep().record(&others).unwrap()] {
+        let error = directory.keep(&(0..6), &record).unwrap_err();
+        assert!(error.to_string().contains("no record of runs 0 to 5 came"), "{error}");
+        assert_eq!(directory.missing().unwrap().1, 0);
+    }
 }
 
 /// A finished sweep of 24 runs, in four files.
 fn kept(path: &Path) -> Batches {
     let sweep = sweep();
-    csv_files(path, &sweep).complete(&sweep, Control::unattended()).unwrap();
+    csv_files(path).complete(Control::unattended()).unwrap();
     sweep
 }
 
-fn csv_files(path: &Path, sweep: &Batches) -> Directory {
-    Directory::open(path, sweep).unwrap().with_format(Format::Csv)
+fn csv_files(path: &Path) -> Directory {
+    Directory::open(path, sweep()).unwrap().with_format(Format::Csv)
 }
 
 fn places(path: &Path) -> Result<Vec<StoredPlace>, RunsError> {
-    StoredSweep::open(path)?.expect("a sweep was kept").places().collect()
+    Directory::existing(path)?.expect("a sweep was kept").places().collect()
 }
 
 #[test]
 fn a_kept_sweep_is_read_as_it_was_made() {
     let place = tempfile::tempdir().unwrap();
-    assert!(StoredSweep::open(place.path()).unwrap().is_none());
+    assert!(Directory::existing(place.path()).unwrap().is_none());
     let sweep = kept(place.path());
     let read = places(place.path()).unwrap();
     assert_eq!(
@@ -257,9 +281,7 @@ fn a_kept_sweep_is_read_as_it_was_made() {
     let plan = Plan { runs: sweep.specs(0..24).unwrap() };
     let made = sweep::run(&plan, None, Control::unattended()).unwrap();
     let runs: Vec<_> = read.iter().flat_map(|place| place.runs.clone()).collect();
-    // Only Parquet files contain the version that simulated a run.
-    let without = |run: &RunSummary| RunSummary { version: Arc::default(), ..run.clone() };
-    assert_eq!(runs, made.iter().map(without).collect::<Vec<_>>());
+    assert_eq!(runs, made);
     let Provenance { command, seeds, version, scenario_text, .. } = &read[1].provenance;
     assert!(command.contains("--set 'wifi.distance=20 m'"), "{command}");
     assert!(command.ends_with(" --clients 1,2 --schemes stock,hack-batch --seeds 3"), "{command}");
@@ -271,8 +293,9 @@ fn a_kept_sweep_is_read_as_it_was_made() {
 #[test]
 fn a_sweep_of_another_build_is_read_and_what_is_damaged_or_missing_is_named() {
     let place = tempfile::tempdir().unwrap();
-    let sweep = kept(place.path());
-    let file = csv_files(place.path(), &sweep).file(&sweep, &(6..12)).unwrap();
+    kept(place.path());
+    let directory = Directory::open(place.path(), sweep()).unwrap().with_format(Format::Csv);
+    let file = directory.record(&(6..12)).unwrap();
     let description = place.path().join("sweep.json");
     let text = fs::read_to_string(&description).unwrap();
     fs::write(&description, text.replace(&this_program(), "another")).unwrap();
@@ -286,42 +309,37 @@ fn a_sweep_of_another_build_is_read_and_what_is_damaged_or_missing_is_named() {
     let mut damaged = whole.clone();
     damaged[whole.len() / 2] ^= 1;
     fs::write(&file, damaged).unwrap();
-    refused(&format!("{}: it does not fit its checksum", file.display()));
+    refused(&format!("{}: record ", file.display()));
+    refused("does not fit its checksum");
+    assert_eq!(directory.missing().unwrap(), (vec![6..12], 18));
+    let (made, warned) = complete_observed(&directory);
+    assert!(made == 6 && warned[0].contains("damaged, its runs are made again"), "{made} {warned:?}");
+    assert_eq!(fs::read(&file).unwrap(), whole);
     fs::remove_file(&file).unwrap();
-    refused(&file.display().to_string());
-
-    let sums = place.path().join("BLAKE3SUMS");
-    let lines = fs::read_to_string(&sums).unwrap();
-    assert_eq!(lines.lines().count(), 4);
-    let name = file.strip_prefix(place.path()).unwrap().display().to_string();
-    let line = format!("{}  {name}\n", blake3::hash(&whole));
-    assert!(lines.contains(&line), "{lines}");
-    fs::write(&sums, lines.replace(&line, "")).unwrap();
-    refused("runs 6 to 11 have no CSV file in BLAKE3SUMS");
-    fs::write(&sums, "0123  runs\n").unwrap();
-    refused("BLAKE3SUMS: line 1 is no BLAKE3 checksum and file");
+    refused("runs 6 to 11 have no record");
     fs::write(&description, "{").unwrap();
     refused("sweep");
 }
 
-/// Each has a correct checksum.
+/// Each has correct checksums.
 #[test]
 fn a_batch_that_has_other_rows_than_it_must_is_refused() {
     let place = tempfile::tempdir().unwrap();
     let sweep = kept(place.path());
-    let directory = csv_files(place.path(), &sweep);
-    let whole = fs::read_to_string(directory.file(&sweep, &(0..6)).unwrap()).unwrap();
-    let header = whole.lines().next().unwrap();
-    let numbers = |text: &str| whole.replace("hack-batch", text).replace("0.15", text);
+    let record = csv_files(place.path()).record(&(0..6)).unwrap();
+    let runs = sweep.make(0..6, Control::unattended()).unwrap();
+    let whole = sweep.record(&runs).unwrap();
+    let mut odd = runs.clone();
+    odd[3].metrics[0] = Some(1e30);
+    let strange = String::from_utf8(whole.clone()).unwrap().replace("digest", "other");
     for (content, said) in [
-        (whole.lines().take(3).collect::<Vec<_>>().join("\n"), "2 runs, not runs 0 to 5"),
-        (format!("{header}\n"), "0 runs, not runs 0 to 5"),
-        (String::new(), "0 runs, not runs 0 to 5"),
-        (whole.replacen("digest", "other", 1), "row 1 is of no run"),
-        (numbers("1e30"), "row 1 is of no run"),
-        (format!("{header}\na,b\n"), "CSV error"),
+        (sweep.record(&runs[..2]).unwrap(), "2 runs that this version reads, not runs 0 to 5"),
+        (whole[..whole.len() - 1].to_vec(), "5 runs that this version reads, not runs 0 to 5"),
+        (Vec::new(), "0 runs that this version reads, not runs 0 to 5"),
+        (sweep.record(&odd).unwrap(), "5 runs that this version reads, not runs 0 to 5"),
+        (strange.into_bytes(), "like 5 more, does not fit its checksum"),
     ] {
-        directory.write(&sweep, &(0..6), content.as_bytes()).unwrap();
+        fs::write(&record, content).unwrap();
         let error = places(place.path()).unwrap_err().to_string();
         assert!(error.contains(said), "{said}: {error}");
     }

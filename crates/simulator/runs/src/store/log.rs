@@ -7,6 +7,7 @@ use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde::de::IgnoredAny;
 use tacit_scenario::table::count;
 use tacit_sim::capture::AtomicFile;
@@ -168,9 +169,10 @@ impl Log {
     }
 }
 
-/// The entry of `run` in the record at `path`.
-pub(crate) fn line_of(run: &RunRecord, path: &Path) -> Result<Vec<u8>, RunsError> {
-    entry::line(&Entry::Run::<_, ()>(run)).map_err(RunsError::store(path))
+/// The content of the record at `path` that has only these runs.
+pub(crate) fn record_of<R: Serialize>(runs: &[R], path: &Path) -> Result<Vec<u8>, RunsError> {
+    let lines = runs.iter().map(|run| entry::line(&Entry::Run::<_, ()>(run)));
+    Ok(lines.collect::<Result<Vec<_>, _>>().map_err(RunsError::store(path))?.concat())
 }
 
 /// Appends a finished sweep to the record at `path`.
@@ -234,7 +236,7 @@ impl Writer {
         if !self.known.insert(record.run.id.clone()) {
             return Ok(());
         }
-        let line = line_of(record, &self.path)?;
+        let line = record_of(&[record], &self.path)?;
         self.file.write_all(&line).map_err(RunsError::io(&self.path))
     }
 }

@@ -3,7 +3,6 @@
 //! Results need only three column types, so this module uses the Parquet library directly. Arrow would double the build
 //! time.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -64,13 +63,6 @@ impl Sheet {
     }
 }
 
-/// The bytes of a Parquet file with `sheet` as its only row group.
-pub(crate) fn parquet(sheet: &Sheet, provenance: &Provenance) -> Result<Vec<u8>, ParquetError> {
-    let mut writer = open(Vec::new(), sheet, provenance)?;
-    write_group(&mut writer, sheet)?;
-    writer.into_inner()
-}
-
 /// A Parquet file under construction. All sheets must have the same columns; each becomes a row group.
 pub(crate) struct SheetWriter {
     path: PathBuf,
@@ -81,13 +73,29 @@ impl SheetWriter {
     /// Creates a file for sheets with the columns of `like`. It appears at `path` once it is complete.
     pub fn create(path: &Path, like: &Sheet, provenance: &Provenance) -> Result<Self, RunsError> {
         let file = AtomicFile::create(path).map_err(RunsError::io(path))?;
-        let writer = open(file, like, provenance).map_err(RunsError::store(path))?;
-        Ok(Self { path: path.to_owned(), writer })
+        let pairs = provenance.metadata().map(|(key, value)| KeyValue { key, value });
+        let properties = WriterProperties::builder()
+            .set_key_value_metadata(Some(pairs.collect()))
+            .set_created_by(format!("tacit {}", crate::VERSION))
+            .build();
+        let writer = schema(like)
+            .and_then(|schema| SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)));
+        Ok(Self { path: path.to_owned(), writer: writer.map_err(RunsError::store(path))? })
     }
 
     /// Adds the rows of `sheet`.
     pub fn write(&mut self, sheet: &Sheet) -> Result<(), RunsError> {
-        write_group(&mut self.writer, sheet).map_err(RunsError::store(&self.path))
+        self.write_group(sheet).map_err(RunsError::store(&self.path))
+    }
+
+    fn write_group(&mut self, sheet: &Sheet) -> Result<(), ParquetError> {
+        let mut group = self.writer.next_row_group()?;
+        for (_, column) in &sheet.columns {
+            let mut out = group.next_column()?.ok_or_else(|| ParquetError::EOF("fewer columns".into()))?;
+            write_column(column, &mut out)?;
+            out.close()?;
+        }
+        group.close().map(drop)
     }
 
     /// Completes the file and moves it to its path.
@@ -97,32 +105,9 @@ impl SheetWriter {
     }
 }
 
-fn open<W: Write + Send>(
-    sink: W,
-    like: &Sheet,
-    provenance: &Provenance,
-) -> Result<SerializedFileWriter<W>, ParquetError> {
-    let pairs = provenance.metadata().map(|(key, value)| KeyValue { key, value });
-    let properties = WriterProperties::builder()
-        .set_key_value_metadata(Some(pairs.collect()))
-        .set_created_by(format!("tacit {}", crate::VERSION))
-        .build();
-    let fields = like.columns.iter().map(|(name, column)| field(name, column)).collect::<Result<_, _>>()?;
-    let schema = Type::group_type_builder("row").with_fields(fields).build()?;
-    SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(properties))
-}
-
-fn write_group<W: Write + Send>(
-    writer: &mut SerializedFileWriter<W>,
-    sheet: &Sheet,
-) -> Result<(), ParquetError> {
-    let mut group = writer.next_row_group()?;
-    for (_, column) in &sheet.columns {
-        let mut out = group.next_column()?.ok_or_else(|| ParquetError::EOF("fewer columns".into()))?;
-        write_column(column, &mut out)?;
-        out.close()?;
-    }
-    group.close().map(drop)
+fn schema(sheet: &Sheet) -> Result<Type, ParquetError> {
+    let fields = sheet.columns.iter().map(|(name, column)| field(name, column)).collect::<Result<_, _>>()?;
+    Type::group_type_builder("row").with_fields(fields).build()
 }
 
 fn field(name: &str, column: &Column) -> Result<Arc<Type>, ParquetError> {

@@ -246,7 +246,7 @@ fn the_report_of_a_sweep_is_the_comparison_at_its_places() {
         ["--seeds", "2", "--clients", "1,2", "--schemes", "stock,udp", "--sweep", "wired.rate=5Mbps,10Mbps"];
     let said =
         |command: &[&str]| tacit(directory.path(), command).assert().success().get_output().stdout.clone();
-    said(&[&["sweep", "wired-10", "--out", "kept", "--format", "csv"], &options[..], &SHORT[..]].concat());
+    said(&[&["sweep", "wired-10", "--out", "kept"], &options[..], &SHORT[..]].concat());
     let compared = [&["compare", "wired-10", "--no-report"], &options[..], &SHORT[..]].concat();
     assert_eq!(said(&["report", "kept"]), said(&compared), "with a table of all places");
     let json = said(&["report", "kept", "--json"]);

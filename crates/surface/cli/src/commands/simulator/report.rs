@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use tacit_analysis::plot::of_stored;
 use tacit_analysis::report::{redraw, write_all};
-use tacit_runs::batches::StoredSweep;
+use tacit_runs::batches::Directory;
 use tacit_scenario::InputError;
 
 use super::compare::show;
@@ -36,12 +36,12 @@ fn plot(words: &str, args: &ReportArgs) -> Result<ExitCode, Failure> {
     let [directory] = &args.directories[..] else {
         let what = format!("{} directories", args.directories.len());
         return Err(InputError::new("--plot", what)
-            .allowed("the directory of one tacit sweep --format csv")
+            .allowed("the directory of one tacit sweep")
             .into());
     };
-    let sweep = StoredSweep::open(directory)?.ok_or_else(|| {
+    let sweep = Directory::existing(directory)?.ok_or_else(|| {
         let what = format!("{} holds no sweep", directory.display());
-        InputError::new("--plot", what).allowed("the directory of a tacit sweep --format csv")
+        InputError::new("--plot", what).allowed("the directory of a tacit sweep")
     })?;
     let plot = of_stored(words, &sweep)?;
     if args.json {

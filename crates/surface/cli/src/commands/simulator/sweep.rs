@@ -49,16 +49,14 @@ pub fn run(args: &SweepArgs) -> Result<ExitCode, Failure> {
         }
         return elsewhere(args, address, &scenario, &assignments);
     }
-    let directory = Directory::open(&args.out, &sweep)?.with_format(format);
+    let directory = Directory::open(&args.out, sweep)?.with_format(format);
     let mut values = plot.map(Plot::collected);
     let swept = watched(cache(args.no_cache).as_ref(), |control| match &mut values {
-        None => directory.complete(&sweep, control),
-        Some(values) => {
-            directory.complete_and_read(&sweep, control, Some(&mut |at, runs| values.add(at, runs)))
-        }
+        None => directory.complete(control),
+        Some(values) => directory.complete_and_read(control, Some(&mut |at, runs| values.add(at, runs))),
     })?;
     if let Some(values) = values {
-        save(&values.sweep(sweep.scenario_name())?, &files)?;
+        save(&values.sweep(directory.sweep().scenario_name())?, &files)?;
     }
     if args.json {
         print_json(&swept)?;

@@ -125,8 +125,8 @@ impl Programs {
 }
 
 impl MakeLive for TransferRunner<'_> {
-    fn skip_reason(&mut self, keeps: bool) -> Result<Option<String>, RunsError> {
-        if keeps && self.run_log.is_none() {
+    fn skip_reason(&mut self) -> Result<Option<String>, RunsError> {
+        if self.run_log.is_none() {
             self.run_log = self.directory.map(RunLog::open).transpose()?;
         }
         Ok(self.no_hops.get_or_insert_with(no_hops).clone())
@@ -134,10 +134,7 @@ impl MakeLive for TransferRunner<'_> {
 
     fn missing(&mut self, run: &TransferRun) -> Option<String> {
         let said = skip_reason(run)?;
-        // A figure that stores none of its runs is skipped as a whole, which is reported elsewhere.
-        if run.kept {
-            self.report(&format!("SKIPPED: {said}"));
-        }
+        self.report(&format!("SKIPPED: {said}"));
         Some(said)
     }
 
@@ -161,8 +158,7 @@ impl MakeLive for TransferRunner<'_> {
         }
         let reports = make(runs).map_err(|error| format!("{error:#}"))?;
         if let Some(run_log) = &mut self.run_log {
-            let kept = runs.iter().zip(&reports).filter(|(run, report)| run.kept && report.invalid.is_none());
-            for (run, report) in kept {
+            for (run, report) in runs.iter().zip(&reports).filter(|(_, report)| report.invalid.is_none()) {
                 run_log.keep(run, report).map_err(|error| error.to_string())?;
             }
         }
@@ -173,7 +169,7 @@ impl MakeLive for TransferRunner<'_> {
 impl TransferRunner<'_> {
     /// The stored result of an equal run.
     fn known(&self, run: &TransferRun) -> Option<&TransferReport> {
-        self.run_log.as_ref().filter(|_| run.kept)?.known.get(&run.command())
+        self.run_log.as_ref()?.known.get(&run.command())
     }
 
     fn report(&mut self, said: &str) {
@@ -385,7 +381,6 @@ mod tests {
             seconds: 3,
             bytes: 0,
             goodput_source: GoodputSource::Client,
-            kept: true,
         }
     }
 
