@@ -18,7 +18,7 @@ use tacit_tack_proto::{self as tack, StreamEvent, Transmit};
 use tokio::sync::Notify;
 
 use crate::buffers::{StreamBuffers, wake};
-use crate::datagram::{datagram, kind};
+use crate::datagram::{Route, datagram, kind};
 use crate::error::ConnectionError;
 use crate::handshake::{INITIATION_LEN, Initiation, Initiator, Keys, Responder};
 use crate::identity::{Identity, PublicKey};
@@ -91,7 +91,7 @@ struct UnverifiedEnd {
 
 /// A client that starts a handshake.
 pub(crate) struct IncomingClient<'a> {
-    pub remote: SocketAddr,
+    pub remote: Route,
     pub initiation: &'a Initiation<'a>,
     /// The key for the reset tokens of its connections.
     pub resets: &'a Arc<ResetKey>,
@@ -123,7 +123,7 @@ impl Notifiers {
 pub(crate) struct Session {
     core: tack::Connection,
     stage: Stage,
-    remote: SocketAddr,
+    remote: Route,
     expect: Option<Expect>,
     peer: Option<PublicKey>,
     path: Path,
@@ -144,7 +144,7 @@ pub(crate) struct Session {
     /// Memory is tight, so writers wait.
     is_tight: bool,
     /// Datagrams that do not come from the core.
-    outbox: VecDeque<(SocketAddr, Vec<u8>)>,
+    outbox: VecDeque<(Route, Vec<u8>)>,
     connected: bool,
     end: Option<ConnectionError>,
     pub notifiers: Arc<Notifiers>,
@@ -170,8 +170,8 @@ impl Session {
         observer.watch(&mut core);
         observer.on_sent(now, &open);
         let initiator = Initiator::new(identity, ConnectionId(own), &open.packet);
-        let first = initiator.datagrams().into_iter().map(|datagram| (remote, datagram)).collect();
-        let mut session = Self::new(core, Stage::Initiating(Box::new(initiator)), remote, observer);
+        let first = initiator.datagrams().into_iter().map(|datagram| (remote.into(), datagram)).collect();
+        let mut session = Self::new(core, Stage::Initiating(Box::new(initiator)), remote.into(), observer);
         session.expect = Some(expect);
         session.outbox = first;
         session
@@ -188,7 +188,7 @@ impl Session {
     ) -> Option<Self> {
         let IncomingClient { remote, initiation, resets } = *incoming;
         let (responder, open) = Responder::new(identity, initiation)?;
-        let mut core = tack::Connection::listen(config_for(config, remote), ENDS, seed);
+        let mut core = tack::Connection::listen(config_for(config, remote.peer), ENDS, seed);
         if initiation.is_short {
             core.begin_at_min_mtu();
         }
@@ -198,7 +198,7 @@ impl Session {
         core.receive(now, &open, Ecn::NotEct);
         let stage = Stage::Responding {
             responder: Box::new(responder),
-            reset: resets.token(ConnectionId(own), remote.ip()),
+            reset: resets.token(ConnectionId(own), remote.peer.ip()),
             response: None,
             until: now + HALF_OPEN,
         };
@@ -206,7 +206,7 @@ impl Session {
         Some(Self { reset_key, ..Self::new(core, stage, remote, observer) })
     }
 
-    fn new(core: tack::Connection, stage: Stage, remote: SocketAddr, observer: Observer) -> Self {
+    fn new(core: tack::Connection, stage: Stage, remote: Route, observer: Observer) -> Self {
         Self {
             shared_buffer_max: core.shared_buffer().0,
             core,
@@ -245,7 +245,7 @@ impl Session {
     }
 
     pub fn remote(&self) -> SocketAddr {
-        self.remote
+        self.remote.peer
     }
 
     pub fn is_connected(&self) -> bool {
@@ -313,7 +313,7 @@ impl Session {
 
     /// Starts writing records, including earlier ones: the client is admitted.
     pub fn begin_records(&mut self) {
-        self.observer.begin(self.observer.now, self.remote, self.core.peer_id());
+        self.observer.begin(self.observer.now, self.remote.peer, self.core.peer_id());
     }
 
     /// The reason why it has ended.
@@ -324,7 +324,7 @@ impl Session {
     // Sending.
 
     /// Appends the next datagram to send, and returns its destination and ECN mark.
-    pub fn poll_transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<(SocketAddr, Ecn)> {
+    pub fn poll_transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<(Route, Ecn)> {
         loop {
             if let Some((to, bytes)) = self.outbox.pop_front() {
                 into.extend_from_slice(&bytes);
@@ -378,7 +378,7 @@ impl Session {
     }
 
     /// Sends a packet of the core to another address than the peer's.
-    fn send_aside(&mut self, now: Instant, to: SocketAddr, sent: &Transmit) {
+    fn send_aside(&mut self, now: Instant, to: Route, sent: &Transmit) {
         let mut bytes = Vec::new();
         if self.seal(now, sent, &mut bytes) {
             self.outbox.push_back((to, bytes));
@@ -510,7 +510,7 @@ impl Session {
             match event {
                 Event::Connected => {
                     self.connected = true;
-                    self.observer.on_connected(self.remote, self.peer.as_ref());
+                    self.observer.on_connected(self.remote.peer, self.peer.as_ref());
                     self.notifiers.state.notify_waiters();
                 }
                 Event::SendDone | Event::PeerClosed => {}

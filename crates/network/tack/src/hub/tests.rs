@@ -173,7 +173,9 @@ impl Net {
                     (&mut self.client, self.client_at)
                 };
                 let mut bytes = Vec::new();
-                let Some((to, _)) = hub.poll_transmit(self.now, &mut bytes) else { break };
+                let Some((Route { peer: to, .. }, _)) = hub.poll_transmit(self.now, &mut bytes) else {
+                    break;
+                };
                 self.seen.push((from, to, bytes.clone()));
                 if to == attacker_address() {
                     self.to_attacker += bytes.len();
