@@ -31,6 +31,10 @@ use crate::shard::Shard;
 use crate::slot::{Marks, Slot};
 use entry::Entry;
 
+/// Most datagrams of the hub that wait to be sent; further answers are dropped. Ours: a batch of calls. Where datagrams arrive faster
+/// than they can leave, strangers would fill the memory.
+const MAX_WAITING: usize = 1024;
+
 /// What the driver does after a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
@@ -433,7 +437,14 @@ impl Hub {
         }
         if let Some(answer) = self.resets.answer(now, from.peer, number, len) {
             self.counters.resets_sent += 1;
-            self.outbox.push_back((from, answer));
+            self.answer(from, answer);
+        }
+    }
+
+    /// Answers a datagram of no connection.
+    fn answer(&mut self, to: Route, bytes: Vec<u8>) {
+        if self.outbox.len() < MAX_WAITING {
+            self.outbox.push_back((to, bytes));
         }
     }
 
@@ -443,7 +454,7 @@ impl Hub {
             if let Some(client) = Initiation::of_other_version(bytes).filter(|_| is_server) {
                 self.counters.handshakes_refused += 1;
                 tracing::debug!(target: target::HANDSHAKE, from = %from.peer, "a client of another version");
-                self.outbox.push_back((from, datagram(kind::BUSY, client, &[OTHER_VERSION])));
+                self.answer(from, datagram(kind::BUSY, client, &[OTHER_VERSION]));
             } else {
                 self.counters.datagrams_strange += 1;
             }
@@ -463,13 +474,13 @@ impl Hub {
             Verdict::Retry(token) => {
                 self.counters.retries_sent += 1;
                 tracing::debug!(target: target::HANDSHAKE, from = %from.peer, "asked a client where it is");
-                self.outbox.push_back((from, datagram(kind::RETRY, client, &token.0)));
+                self.answer(from, datagram(kind::RETRY, client, &token.0));
                 return;
             }
             Verdict::Busy(busy) => {
                 self.counters.handshakes_refused += 1;
                 tracing::debug!(target: target::HANDSHAKE, from = %from.peer, "no room for a handshake: {busy}");
-                self.outbox.push_back((from, datagram(kind::BUSY, client, &[busy as u8])));
+                self.answer(from, datagram(kind::BUSY, client, &[busy as u8]));
                 return;
             }
         };

@@ -47,6 +47,10 @@ pub(crate) const BEYOND_LIMIT: u64 = 64 << 10;
 /// one in a thousand. Ours.
 const BEHIND_GAP_WINDOWS: u64 = 12;
 
+/// Most datagrams beside the core's that wait to be sent: repeated responses of a handshake, and answers to path challenges, of which an
+/// honest peer sends one each 300 ms. Further ones get no answer. Ours.
+const MAX_WAITING: usize = 64;
+
 /// The server that a client expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expect {
@@ -377,6 +381,11 @@ impl Session {
         dropped > 0
     }
 
+    /// Whether an answer that does not come from the core's turn may wait to be sent: the peer may ask faster than answers leave.
+    fn may_answer(&self) -> bool {
+        self.outbox.len() < MAX_WAITING
+    }
+
     /// Sends a packet of the core to another address than the peer's.
     fn send_aside(&mut self, now: Instant, to: Route, sent: &Transmit) {
         let mut bytes = Vec::new();
@@ -426,6 +435,12 @@ impl Session {
         };
         let key = established.keys.sealer.of(sent.number);
         encode_from(&sent.packet, content, sent.number, key, into).is_ok()
+    }
+
+    /// Bytes of datagrams that wait to be sent and do not come from the core.
+    #[cfg(test)]
+    pub fn waiting_bytes(&self) -> usize {
+        self.outbox.iter().map(|(_, bytes)| bytes.len()).sum()
     }
 
     /// A packet with any `body` and `content`, sealed with the keys of this end, as a peer that keeps no rules sends it.

@@ -23,17 +23,20 @@ const MAX_DATAGRAMS: usize = 256;
 impl Session {
     /// The client has repeated its first datagram, because our answer was lost.
     pub fn on_initiation(&mut self, initiation: &Initiation<'_>) {
-        if let Stage::Responding { response: Some(response), .. } = &self.stage {
+        if let Stage::Responding { response: Some(response), .. } = &self.stage
+            && self.may_answer()
+        {
             let again = datagram(kind::RESPONSE, initiation.client, response);
             // The client has sent enough bytes again to allow the repeated answer.
             self.outbox.push_back((self.remote, again));
         }
     }
 
-    /// Handles a handshake datagram that is not an initiation.
+    /// Handles a handshake datagram that is not an initiation. A client's third message proves who sent it, so it counts from any
+    /// address; data still goes to that of the first message, until sealed packets have proved another one.
     pub fn on_handshake(&mut self, now: Instant, kind: u8, from: SocketAddr, body: &[u8]) {
         self.observer.now = now;
-        if from != self.remote.peer {
+        if from != self.remote.peer && kind != kind::FINISH {
             return;
         }
         match (kind, &mut self.stage) {
@@ -237,7 +240,9 @@ impl Session {
                 }
                 // As long as the challenge: a path that carries one carries the other, and another address gets no more
                 // than it sent.
-                if let Some(response) = self.core.path_response(now, token, packet.len()) {
+                if self.may_answer()
+                    && let Some(response) = self.core.path_response(now, token, packet.len())
+                {
                     answered = response.packet.len() as usize;
                     self.send_aside(now, from, &response);
                 }
