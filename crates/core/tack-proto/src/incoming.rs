@@ -1,6 +1,6 @@
 //! Streams that arrive: order, duplicates, and how much more the peer may send.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::config::Config;
 use super::streams::{Half, Named, Numbers, StreamEvent, Table, news};
@@ -63,8 +63,6 @@ struct Stream {
     /// Its limit waits to be sent, moved or not: the peer asked.
     queued: bool,
     asked: bool,
-    /// The peer said that the limit holds the stream, and has sent nothing new since.
-    held: bool,
     news: u8,
 }
 
@@ -83,8 +81,8 @@ pub(super) struct Incoming {
     opened: VecDeque<StreamId>,
     /// Streams whose limit is to be sent.
     limits: VecDeque<StreamId>,
-    /// Streams that are [held](Stream::held).
-    held: Vec<StreamId>,
+    /// Streams that their limits hold, as the peer has said, and of which nothing new came since.
+    held: BTreeSet<StreamId>,
     /// Bytes that streams may hold until their readers take them.
     pool: Pool,
     buffer: Buffer,
@@ -113,7 +111,7 @@ impl Incoming {
             numbers: Numbers::new(client, config.max_streams),
             opened: VecDeque::new(),
             limits: VecDeque::new(),
-            held: Vec::new(),
+            held: BTreeSet::new(),
             pool,
             buffer: Buffer { size: buffer, max: max.max(buffer), since: Instant::ZERO, before: 0 },
             unended: 1,
@@ -213,8 +211,8 @@ impl Incoming {
             stream.end = Some(end);
         }
         stream.highest = stream.highest.max(end);
-        if grows > 0 && std::mem::take(&mut stream.held) {
-            self.held.retain(|held| *held != data.stream);
+        if grows > 0 || data.fin {
+            self.held.remove(&data.stream);
         }
         let advanced = stream.delivered - old;
         self.highest += grows;
@@ -264,6 +262,7 @@ impl Incoming {
         if stream.ended() {
             return Ok(());
         }
+        self.held.remove(&id);
         stream.end = Some(end);
         stream.reset = Some(code);
         stream.highest = end;
@@ -295,9 +294,7 @@ impl Incoming {
         if let Some(stream) = self.streams.get_mut(id).filter(|stream| stream.end.is_none()) {
             stream.asked = true;
             Self::queue(id, stream, &mut self.limits);
-            if !std::mem::replace(&mut stream.held, true) {
-                self.held.push(id);
-            }
+            self.held.insert(id);
         }
         Ok(())
     }
@@ -366,9 +363,6 @@ impl Incoming {
     pub fn forget(&mut self, id: StreamId) -> bool {
         if let Some(stream) = self.streams.get(id) {
             stream.window.give_back(&mut self.pool);
-            if stream.held {
-                self.held.retain(|held| *held != id);
-            }
         }
         let known = self.streams.remove(id);
         if known {
@@ -485,7 +479,6 @@ impl Stream {
             window: Window::new(pool),
             queued: false,
             asked: false,
-            held: false,
             news: 0,
         }
     }

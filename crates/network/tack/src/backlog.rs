@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use tacit_packet::Ecn;
 use tacit_packet::units::Instant;
 
+use crate::datagram::Route;
 use crate::socket::SOCKET_BUFFER;
 
 /// Most bytes of waiting events per session: the size of the socket buffer, which drops datagrams beyond it as well.
@@ -17,7 +18,7 @@ const KEPT_BYTES: usize = 64 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// A datagram of `len` bytes.
-    Datagram { from: SocketAddr, ecn: Ecn, len: usize },
+    Datagram { from: Route, ecn: Ecn, len: usize },
     /// An ICMP error for a datagram sent to `to`: its port is closed if `refused`, otherwise there is no route to its
     /// host.
     Unreachable { to: SocketAddr, refused: bool },
@@ -74,9 +75,9 @@ mod tests {
 
     #[test]
     fn arrivals_come_out_in_order_with_their_bytes() {
-        let (mut backlog, from) = (Backlog::default(), ([192, 0, 2, 1], 1000).into());
-        let datagram = |len| Arrival::Datagram { from, ecn: Ecn::Ect0, len };
-        let unreachable = Arrival::Unreachable { to: from, refused: true };
+        let (mut backlog, peer) = (Backlog::default(), SocketAddr::from(([192, 0, 2, 1], 1000)));
+        let datagram = |len| Arrival::Datagram { from: peer.into(), ecn: Ecn::Ect0, len };
+        let unreachable = Arrival::Unreachable { to: peer, refused: true };
         let pushed = [
             (1, datagram(3), &b"abc"[..]),
             (2, unreachable, b""),
@@ -99,7 +100,8 @@ mod tests {
     fn a_backlog_is_bounded_however_short_its_datagrams_are() {
         for len in [0, 1, 1472] {
             let (mut backlog, bytes) = (Backlog::default(), vec![7; len]);
-            let arrival = Arrival::Datagram { from: ([192, 0, 2, 1], 1000).into(), ecn: Ecn::NotEct, len };
+            let from = Route::from(SocketAddr::from(([192, 0, 2, 1], 1000)));
+            let arrival = Arrival::Datagram { from, ecn: Ecn::NotEct, len };
             let mut taken = 0;
             while backlog.push(Instant::ZERO, arrival, &bytes) {
                 taken += 1;

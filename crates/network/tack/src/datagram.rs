@@ -1,6 +1,6 @@
 //! Parses the first bytes of a UDP datagram: its kind and its connection.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use tacit_packet::Ecn;
 use tacit_packet::tack::packet::ConnectionId;
@@ -18,9 +18,23 @@ pub(crate) mod kind {
     pub const MASK: u8 = 0xf0;
 }
 
+/// The addresses of a datagram: the peer's, and this host's if the socket is bound to all of them. An answer leaves from the one to
+/// which the question came, or its peer does not take it for one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Route {
+    pub peer: SocketAddr,
+    pub host: Option<IpAddr>,
+}
+
+impl From<SocketAddr> for Route {
+    fn from(peer: SocketAddr) -> Self {
+        Self { peer, host: None }
+    }
+}
+
 /// A received datagram.
 pub(crate) struct Datagram<'a> {
-    pub from: SocketAddr,
+    pub from: Route,
     pub ecn: Ecn,
     pub bytes: &'a mut [u8],
 }

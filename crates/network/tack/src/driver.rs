@@ -1,7 +1,7 @@
 //! The task that owns a socket: receives and sends datagrams, in batches if the system supports them.
 
 use std::io::{self, IoSliceMut};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::UdpSocket;
 use std::sync::{Arc, Weak};
 
 use nix::errno::Errno;
@@ -12,7 +12,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::clock::Timer;
-use crate::datagram::Datagram;
+use crate::datagram::{Datagram, Route};
 use crate::hub::Turn;
 use crate::icmp;
 use crate::radio::Lookout;
@@ -54,7 +54,7 @@ pub(crate) struct Group {
 /// Datagrams of one length to one address; only the last may be shorter.
 #[derive(Default)]
 struct Batch {
-    to: Option<(SocketAddr, Ecn)>,
+    to: Option<(Route, Ecn)>,
     bytes: Vec<u8>,
     segment: usize,
     count: usize,
@@ -66,7 +66,7 @@ struct Driver {
     shared: Arc<Shared>,
     batch: Batch,
     /// A datagram that did not fit in the batch.
-    next: Option<(SocketAddr, Ecn, Vec<u8>)>,
+    next: Option<(Route, Ecn, Vec<u8>)>,
     /// The batch was sent a second time, because the first call reported an ICMP error of earlier datagrams instead of
     /// sending.
     tried_again: bool,
@@ -218,7 +218,7 @@ impl Driver {
         for Datagram { from, ecn, bytes } in datagrams(metas, &mut self.buffers) {
             let Some(index) = self.shared.shard.other_shard(bytes) else { continue };
             let shard = &self.group.shards[index];
-            shard.hub().handle(now, from, ecn, bytes);
+            shard.hub().handle_all(now, [Datagram { from, ecn, bytes }]);
             shard.work.notify_one();
         }
     }
@@ -230,12 +230,12 @@ impl Driver {
                 self.fill();
             }
             let Some((to, ecn)) = self.batch.to else { return Ok((false, false)) };
-            if let Some(own_queue) = self.lookout.on_sent(self.shared.clock.now(), to) {
+            if let Some(own_queue) = self.lookout.on_sent(self.shared.clock.now(), to.peer) {
                 self.socket().keep_own_queue_short(own_queue.is_some());
                 self.shared.hub().set_own_queue(own_queue);
             }
             let transmit = Transmit {
-                destination: to,
+                destination: to.peer,
                 ecn: match ecn {
                     Ecn::NotEct => None,
                     Ecn::Ect0 => Some(EcnCodepoint::Ect0),
@@ -244,7 +244,7 @@ impl Driver {
                 },
                 contents: &self.batch.bytes,
                 segment_size: (self.batch.count > 1).then_some(self.batch.segment),
-                src_ip: None,
+                src_ip: to.host,
             };
             let Socket { socket, state } = &self.group.sockets[usize::from(self.shared.shard.index)];
             match state.try_send(socket.get_ref().into(), &transmit) {
@@ -254,9 +254,10 @@ impl Driver {
                 Err(error)
                     if is_of_the_network(&error) && !std::mem::replace(&mut self.tried_again, true) => {}
                 Err(error) if transmit.segment_size.is_some() && is_uncut(&error) => {
-                    one_by_one(&transmit, |one| state.try_send(socket.get_ref().into(), one));
-                    // Without a longer packet than the path takes, the same batch would have passed.
-                    self.uncut += u32::from(error.raw_os_error() != Some(Errno::EMSGSIZE as i32));
+                    let passed = one_by_one(&transmit, |one| state.try_send(socket.get_ref().into(), one));
+                    // Without a longer packet than the path takes, the same batch would have passed. And where none passes, as from an
+                    // address that this host has lost, cutting is not what fails.
+                    self.uncut += u32::from(passed && error.raw_os_error() != Some(Errno::EMSGSIZE as i32));
                     self.batch.clear();
                 }
                 // A datagram that cannot be sent counts as lost: it is too long for the path, or there is currently no
@@ -324,7 +325,8 @@ fn next_wanted(wanted: usize, count: usize) -> usize {
 fn datagrams<'a>(metas: &'a [RecvMeta], buffers: &'a mut [Vec<u8>]) -> impl Iterator<Item = Datagram<'a>> {
     metas.iter().zip(buffers).flat_map(|(meta, buffer)| {
         let datagrams = buffer[..meta.len].chunks_mut(meta.stride.max(1));
-        datagrams.map(|bytes| Datagram { from: meta.addr, ecn: mark(meta), bytes })
+        let from = Route { peer: meta.addr, host: meta.dst_ip };
+        datagrams.map(move |bytes| Datagram { from, ecn: mark(meta), bytes })
     })
 }
 
@@ -344,18 +346,18 @@ impl Batch {
     }
 
     /// True if a datagram of `len` bytes may be added.
-    fn fits(&self, to: SocketAddr, ecn: Ecn, len: usize) -> bool {
+    fn fits(&self, to: Route, ecn: Ecn, len: usize) -> bool {
         self.count == 0 || (self.to == Some((to, ecn)) && len <= self.segment)
     }
 
-    fn note(&mut self, to: SocketAddr, ecn: Ecn, len: usize) {
+    fn note(&mut self, to: Route, ecn: Ecn, len: usize) {
         if self.count == 0 {
             (self.to, self.segment) = (Some((to, ecn)), len);
         }
         self.count += 1;
     }
 
-    fn add(&mut self, to: SocketAddr, ecn: Ecn, bytes: &[u8]) {
+    fn add(&mut self, to: Route, ecn: Ecn, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         self.note(to, ecn, bytes.len());
     }
@@ -368,12 +370,14 @@ fn is_uncut(error: &io::Error) -> bool {
     matches!(said, Some(Errno::EIO | Errno::EINVAL | Errno::EMSGSIZE))
 }
 
-/// Sends the datagrams of a batch one after the other. One that fails counts as lost.
-fn one_by_one(batch: &Transmit<'_>, mut send: impl FnMut(&Transmit<'_>) -> io::Result<()>) {
+/// Sends the datagrams of a batch one after the other. One that fails counts as lost. True if any left.
+fn one_by_one(batch: &Transmit<'_>, mut send: impl FnMut(&Transmit<'_>) -> io::Result<()>) -> bool {
+    let mut passed = false;
     for contents in batch.contents.chunks(batch.segment_size.unwrap_or(usize::MAX)) {
         let Transmit { destination, ecn, src_ip, .. } = *batch;
-        let _ = send(&Transmit { destination, ecn, contents, segment_size: None, src_ip });
+        passed |= send(&Transmit { destination, ecn, contents, segment_size: None, src_ip }).is_ok();
     }
+    passed
 }
 
 /// True for ICMP errors of sent datagrams, which the system reports at the next call on the socket (RFC 1122 section
@@ -438,15 +442,16 @@ mod tests {
             ecn: Some(EcnCodepoint::Ect0),
             contents: b"aaabbbcc",
             segment_size: Some(3),
-            src_ip: None,
+            src_ip: Some([192, 0, 2, 9].into()),
         };
         let mut sent = Vec::new();
-        one_by_one(&batch, |one| {
-            assert_eq!((one.segment_size, one.ecn), (None, batch.ecn));
+        let passed = one_by_one(&batch, |one| {
+            assert_eq!((one.segment_size, one.ecn, one.src_ip), (None, batch.ecn, batch.src_ip));
             sent.push(one.contents.to_vec());
             // The second is lost, the others are not.
             if sent.len() == 2 { Err(Errno::EMSGSIZE.into()) } else { Ok(()) }
         });
-        assert_eq!(sent, [&b"aaa"[..], b"bbb", b"cc"]);
+        assert!(passed && sent == [&b"aaa"[..], b"bbb", b"cc"], "{sent:?}");
+        assert!(!one_by_one(&batch, |_| Err(Errno::EINVAL.into())), "an address that this host has lost");
     }
 }

@@ -129,7 +129,7 @@ pub fn peer(bytes: &[u8]) {
             let Ok((mut packet, content)) = wire::decode(&datagram) else { continue };
             packet.connection = ConnectionId(pair.client_id);
             let Some(session) = pair.client.session(pair.client_id) else { break };
-            session.take(pair.now, address(2), Ecn::NotEct, &packet, content, Some(datagram.len()));
+            session.take(pair.now, address(2).into(), Ecn::NotEct, &packet, content, Some(datagram.len()));
             while let Ok(Some(stream)) = session.next_opened() {
                 session.drop_receiving(stream);
             }

@@ -17,7 +17,7 @@ use tacit_tack_proto::OwnQueue;
 use crate::admission::{Admission, Clients, Verdict};
 use crate::backlog::Arrival;
 use crate::config::Config;
-use crate::datagram::{Datagram, addressed, datagram, is_handshake, kind, sealed_for};
+use crate::datagram::{Datagram, Route, addressed, datagram, is_handshake, kind, sealed_for};
 use crate::error::ConnectionError;
 use crate::handshake::{Initiation, OTHER_VERSION};
 use crate::identity::{Identity, PublicKey};
@@ -30,6 +30,10 @@ use crate::session::{Expect, IncomingClient, Session};
 use crate::shard::Shard;
 use crate::slot::{Marks, Slot};
 use entry::Entry;
+
+/// Most datagrams of the hub that wait to be sent; further answers are dropped. Ours: a batch of calls. Where datagrams arrive faster
+/// than they can leave, strangers would fill the memory.
+const MAX_WAITING: usize = 1024;
 
 /// What the driver does after a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +65,7 @@ pub(crate) struct Hub {
     behind: Vec<u32>,
     accepted: VecDeque<u32>,
     /// Datagrams that the hub itself sends.
-    outbox: VecDeque<(SocketAddr, Vec<u8>)>,
+    outbox: VecDeque<(Route, Vec<u8>)>,
     pub counters: Counters,
     pub distributions: Distributions,
     /// Totals of the removed connections.
@@ -247,8 +251,9 @@ impl Hub {
     }
 
     /// Handles a received datagram.
-    pub fn handle(&mut self, now: Instant, from: SocketAddr, ecn: Ecn, bytes: &mut [u8]) {
-        self.handle_all(now, [Datagram { from, ecn, bytes }]);
+    #[cfg(any(test, fuzzing))]
+    pub fn handle(&mut self, now: Instant, from: impl Into<Route>, ecn: Ecn, bytes: &mut [u8]) {
+        self.handle_all(now, [Datagram { from: from.into(), ecn, bytes }]);
     }
 
     /// Handles received datagrams. Consecutive datagrams for one connection take its lock once.
@@ -293,7 +298,7 @@ impl Hub {
         let id = if is_handshake(datagram.bytes) {
             match addressed(datagram.bytes)? {
                 (kind::INITIATION, ..) => return None,
-                (kind::RESET, number, _) => *self.reset_sources.get(&(datagram.from, number.0))?,
+                (kind::RESET, number, _) => *self.reset_sources.get(&(datagram.from.peer, number.0))?,
                 (_, number, _) => number.0,
             }
         } else {
@@ -352,7 +357,7 @@ impl Hub {
 
     /// Delivers a handshake datagram other than an initiation, or a reset, with which a server reports that it has
     /// forgotten the connection.
-    fn on_handshake(&mut self, at: Instant, id: u32, session: &mut Session, from: SocketAddr, bytes: &[u8]) {
+    fn on_handshake(&mut self, at: Instant, id: u32, session: &mut Session, from: Route, bytes: &[u8]) {
         let Some((kind, _, body)) = addressed(bytes) else { return };
         if kind == kind::RESET {
             // Not from the server: only the server knows the token.
@@ -360,7 +365,7 @@ impl Hub {
             return;
         }
         let was_half_open = session.is_half_open();
-        session.on_handshake(at, kind, from, body);
+        session.on_handshake(at, kind, from.peer, body);
         if let Some(entry) = self.entries.get_mut(&id)
             && entry.reset_source.is_none()
         {
@@ -426,23 +431,30 @@ impl Hub {
     }
 
     /// Handles a packet for an unknown connection, possibly one from before this server was restarted.
-    fn on_forgotten(&mut self, now: Instant, from: SocketAddr, number: ConnectionId, len: usize) {
+    fn on_forgotten(&mut self, now: Instant, from: Route, number: ConnectionId, len: usize) {
         if !self.admission.is_server() || number.0 == 0 || !self.shard.has(number.0) {
             return;
         }
-        if let Some(answer) = self.resets.answer(now, from, number, len) {
+        if let Some(answer) = self.resets.answer(now, from.peer, number, len) {
             self.counters.resets_sent += 1;
-            self.outbox.push_back((from, answer));
+            self.answer(from, answer);
         }
     }
 
-    fn on_initiation(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+    /// Answers a datagram of no connection.
+    fn answer(&mut self, to: Route, bytes: Vec<u8>) {
+        if self.outbox.len() < MAX_WAITING {
+            self.outbox.push_back((to, bytes));
+        }
+    }
+
+    fn on_initiation(&mut self, now: Instant, from: Route, bytes: &[u8]) {
         let is_server = self.admission.is_server() && !self.is_closed;
         let Some(initiation) = Initiation::of(bytes).filter(|_| is_server) else {
             if let Some(client) = Initiation::of_other_version(bytes).filter(|_| is_server) {
                 self.counters.handshakes_refused += 1;
-                tracing::debug!(target: target::HANDSHAKE, %from, "a client of another version");
-                self.outbox.push_back((from, datagram(kind::BUSY, client, &[OTHER_VERSION])));
+                tracing::debug!(target: target::HANDSHAKE, from = %from.peer, "a client of another version");
+                self.answer(from, datagram(kind::BUSY, client, &[OTHER_VERSION]));
             } else {
                 self.counters.datagrams_strange += 1;
             }
@@ -450,7 +462,7 @@ impl Hub {
         };
         let client = initiation.client;
         let has_room = self.entries.len() < self.config.max_connections;
-        let attempt = match self.admission.verdict(now, from, &initiation, has_room) {
+        let attempt = match self.admission.verdict(now, from.peer, &initiation, has_room) {
             Verdict::Begins(attempt) => attempt,
             Verdict::Again(id) => {
                 // A half-open connection has no user that could have locked it.
@@ -461,14 +473,14 @@ impl Hub {
             }
             Verdict::Retry(token) => {
                 self.counters.retries_sent += 1;
-                tracing::debug!(target: target::HANDSHAKE, %from, "asked a client where it is");
-                self.outbox.push_back((from, datagram(kind::RETRY, client, &token.0)));
+                tracing::debug!(target: target::HANDSHAKE, from = %from.peer, "asked a client where it is");
+                self.answer(from, datagram(kind::RETRY, client, &token.0));
                 return;
             }
             Verdict::Busy(busy) => {
                 self.counters.handshakes_refused += 1;
-                tracing::debug!(target: target::HANDSHAKE, %from, "no room for a handshake: {busy}");
-                self.outbox.push_back((from, datagram(kind::BUSY, client, &[busy as u8])));
+                tracing::debug!(target: target::HANDSHAKE, from = %from.peer, "no room for a handshake: {busy}");
+                self.answer(from, datagram(kind::BUSY, client, &[busy as u8]));
                 return;
             }
         };
@@ -508,7 +520,7 @@ impl Hub {
         &mut self,
         now: Instant,
         into: &mut Vec<u8>,
-        mut sent: impl FnMut(&mut Vec<u8>, usize, SocketAddr, Ecn) -> Turn,
+        mut sent: impl FnMut(&mut Vec<u8>, usize, Route, Ecn) -> Turn,
     ) {
         while let Some((to, bytes)) = self.outbox.pop_front() {
             let before = into.len();
@@ -554,7 +566,7 @@ impl Hub {
         now: Instant,
         session: &mut Session,
         into: &mut Vec<u8>,
-        mut sent: impl FnMut(&mut Vec<u8>, usize, SocketAddr, Ecn) -> Turn,
+        mut sent: impl FnMut(&mut Vec<u8>, usize, Route, Ecn) -> Turn,
     ) -> Turn {
         loop {
             let before = into.len();
@@ -574,7 +586,7 @@ impl Hub {
 
     /// Appends the next datagram to send, and returns its destination and ECN mark.
     #[cfg(any(test, fuzzing))]
-    pub fn poll_transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<(SocketAddr, Ecn)> {
+    pub fn poll_transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<(Route, Ecn)> {
         let mut next = None;
         self.transmit(now, into, |_, _, to, ecn| {
             next = Some((to, ecn));

@@ -1,9 +1,8 @@
 //! The peer's address: a client that moves keeps its connection (RFC 9000 section 9).
 
-use std::net::SocketAddr;
-
 use tacit_packet::units::{Duration, Instant};
 
+use crate::datagram::Route;
 use crate::handshake::{INITIATION_LEN, SHORT_INITIATION_LEN};
 
 /// How long to wait for a path response before the next packet from that address triggers another challenge. Ours.
@@ -17,7 +16,7 @@ pub(crate) struct Path {
 
 /// An address from which the client may be sending.
 struct Candidate {
-    address: SocketAddr,
+    address: Route,
     token: [u8; 8],
     asked_at: Instant,
     /// The next challenge is short.
@@ -33,7 +32,7 @@ impl Path {
     pub fn on_packet(
         &mut self,
         now: Instant,
-        from: SocketAddr,
+        from: Route,
         [len, answered]: [usize; 2],
         token: [u8; 8],
     ) -> Option<([u8; 8], u32)> {
@@ -65,7 +64,7 @@ impl Path {
     }
 
     /// True if `token`, received from `from`, is that of the path challenge sent there.
-    pub fn is_proved(&mut self, from: SocketAddr, token: [u8; 8]) -> bool {
+    pub fn is_proved(&mut self, from: Route, token: [u8; 8]) -> bool {
         let proved = |candidate: &mut Candidate| candidate.address == from && candidate.token == token;
         self.candidate.take_if(proved).is_some()
     }
@@ -79,8 +78,8 @@ mod tests {
         Instant::ZERO + Duration::from_millis(millis)
     }
 
-    fn ends() -> [SocketAddr; 2] {
-        [(([192, 0, 2, 1], 1).into()), (([192, 0, 2, 2], 1).into())]
+    fn ends() -> [Route; 2] {
+        [1, 2].map(|host| std::net::SocketAddr::from(([192, 0, 2, host], 1)).into())
     }
 
     #[test]

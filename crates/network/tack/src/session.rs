@@ -18,7 +18,7 @@ use tacit_tack_proto::{self as tack, StreamEvent, Transmit};
 use tokio::sync::Notify;
 
 use crate::buffers::{StreamBuffers, wake};
-use crate::datagram::{datagram, kind};
+use crate::datagram::{Route, datagram, kind};
 use crate::error::ConnectionError;
 use crate::handshake::{INITIATION_LEN, Initiation, Initiator, Keys, Responder};
 use crate::identity::{Identity, PublicKey};
@@ -46,6 +46,10 @@ pub(crate) const BEYOND_LIMIT: u64 = 64 << 10;
 /// packet that is lost repeatedly holds back the release of that much. If one in three packets is lost, this happens to
 /// one in a thousand. Ours.
 const BEHIND_GAP_WINDOWS: u64 = 12;
+
+/// Most datagrams beside the core's that wait to be sent: repeated responses of a handshake, and answers to path challenges, of which an
+/// honest peer sends one each 300 ms. Further ones get no answer. Ours.
+const MAX_WAITING: usize = 64;
 
 /// The server that a client expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +94,7 @@ struct UnverifiedEnd {
 
 /// A client that starts a handshake.
 pub(crate) struct IncomingClient<'a> {
-    pub remote: SocketAddr,
+    pub remote: Route,
     pub initiation: &'a Initiation<'a>,
     /// The key for the reset tokens of its connections.
     pub resets: &'a Arc<ResetKey>,
@@ -122,7 +126,7 @@ impl Notifiers {
 pub(crate) struct Session {
     core: tack::Connection,
     stage: Stage,
-    remote: SocketAddr,
+    remote: Route,
     expect: Option<Expect>,
     peer: Option<PublicKey>,
     path: Path,
@@ -143,7 +147,7 @@ pub(crate) struct Session {
     /// Memory is tight, so writers wait.
     is_tight: bool,
     /// Datagrams that do not come from the core.
-    outbox: VecDeque<(SocketAddr, Vec<u8>)>,
+    outbox: VecDeque<(Route, Vec<u8>)>,
     connected: bool,
     end: Option<ConnectionError>,
     pub notifiers: Arc<Notifiers>,
@@ -169,8 +173,8 @@ impl Session {
         observer.watch(&mut core);
         observer.on_sent(now, &open);
         let initiator = Initiator::new(identity, ConnectionId(own), &open.packet);
-        let first = initiator.datagrams().into_iter().map(|datagram| (remote, datagram)).collect();
-        let mut session = Self::new(core, Stage::Initiating(Box::new(initiator)), remote, observer);
+        let first = initiator.datagrams().into_iter().map(|datagram| (remote.into(), datagram)).collect();
+        let mut session = Self::new(core, Stage::Initiating(Box::new(initiator)), remote.into(), observer);
         session.expect = Some(expect);
         session.outbox = first;
         session
@@ -187,7 +191,7 @@ impl Session {
     ) -> Option<Self> {
         let IncomingClient { remote, initiation, resets } = *incoming;
         let (responder, open) = Responder::new(identity, initiation)?;
-        let mut core = tack::Connection::listen(config_for(config, remote), ENDS, seed);
+        let mut core = tack::Connection::listen(config_for(config, remote.peer), ENDS, seed);
         if initiation.is_short {
             core.begin_at_min_mtu();
         }
@@ -197,7 +201,7 @@ impl Session {
         core.receive(now, &open, Ecn::NotEct);
         let stage = Stage::Responding {
             responder: Box::new(responder),
-            reset: resets.token(ConnectionId(own), remote.ip()),
+            reset: resets.token(ConnectionId(own), remote.peer.ip()),
             response: None,
             until: now + HALF_OPEN,
         };
@@ -205,7 +209,7 @@ impl Session {
         Some(Self { reset_key, ..Self::new(core, stage, remote, observer) })
     }
 
-    fn new(core: tack::Connection, stage: Stage, remote: SocketAddr, observer: Observer) -> Self {
+    fn new(core: tack::Connection, stage: Stage, remote: Route, observer: Observer) -> Self {
         Self {
             shared_buffer_max: core.shared_buffer().0,
             core,
@@ -244,7 +248,7 @@ impl Session {
     }
 
     pub fn remote(&self) -> SocketAddr {
-        self.remote
+        self.remote.peer
     }
 
     pub fn is_connected(&self) -> bool {
@@ -312,7 +316,7 @@ impl Session {
 
     /// Starts writing records, including earlier ones: the client is admitted.
     pub fn begin_records(&mut self) {
-        self.observer.begin(self.observer.now, self.remote, self.core.peer_id());
+        self.observer.begin(self.observer.now, self.remote.peer, self.core.peer_id());
     }
 
     /// The reason why it has ended.
@@ -323,7 +327,7 @@ impl Session {
     // Sending.
 
     /// Appends the next datagram to send, and returns its destination and ECN mark.
-    pub fn poll_transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<(SocketAddr, Ecn)> {
+    pub fn poll_transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<(Route, Ecn)> {
         loop {
             if let Some((to, bytes)) = self.outbox.pop_front() {
                 into.extend_from_slice(&bytes);
@@ -376,8 +380,13 @@ impl Session {
         dropped > 0
     }
 
+    /// Whether an answer that does not come from the core's turn may wait to be sent: the peer may ask faster than answers leave.
+    fn may_answer(&self) -> bool {
+        self.outbox.len() < MAX_WAITING
+    }
+
     /// Sends a packet of the core to another address than the peer's.
-    fn send_aside(&mut self, now: Instant, to: SocketAddr, sent: &Transmit) {
+    fn send_aside(&mut self, now: Instant, to: Route, sent: &Transmit) {
         let mut bytes = Vec::new();
         if self.seal(now, sent, &mut bytes) {
             self.outbox.push_back((to, bytes));
@@ -424,6 +433,12 @@ impl Session {
         };
         let key = established.keys.sealer.of(sent.number);
         encode_from(&sent.packet, content, sent.number, key, into).is_ok()
+    }
+
+    /// Bytes of datagrams that wait to be sent and do not come from the core.
+    #[cfg(test)]
+    pub fn waiting_bytes(&self) -> usize {
+        self.outbox.iter().map(|(_, bytes)| bytes.len()).sum()
     }
 
     /// A packet with any `body` and `content`, sealed with the keys of this end, as a peer that keeps no rules sends it.
@@ -508,7 +523,7 @@ impl Session {
             match event {
                 Event::Connected => {
                     self.connected = true;
-                    self.observer.on_connected(self.remote, self.peer.as_ref());
+                    self.observer.on_connected(self.remote.peer, self.peer.as_ref());
                     self.notifiers.state.notify_waiters();
                 }
                 Event::SendDone | Event::PeerClosed => {}

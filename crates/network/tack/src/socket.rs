@@ -28,7 +28,9 @@ pub(crate) struct Socket {
 impl Socket {
     /// Binds the sockets of an endpoint at `address`; the kernel delivers each datagram to its shard.
     pub fn bind_all(address: SocketAddr, shards: u16, is_client: bool) -> io::Result<Vec<Self>> {
-        let first = Self::bind(address, shards > 1)?;
+        // A client's datagrams leave from the address of their route; a server's from the one to which a client has sent.
+        let asks_for_host = !is_client && address.ip().is_unspecified();
+        let first = Self::bind(address, shards > 1, asks_for_host)?;
         if is_client {
             // Only clients: a server would not end a connection because of an ICMP error.
             icmp::ask_for(first.socket.get_ref())?;
@@ -36,7 +38,7 @@ impl Socket {
         let address = first.local_addr()?;
         let mut sockets = vec![first];
         for _ in 1..shards {
-            sockets.push(Self::bind(address, true)?);
+            sockets.push(Self::bind(address, true, asks_for_host)?);
         }
         if shards > 1 {
             shard::steer(sockets[0].socket.get_ref(), shards)?;
@@ -44,7 +46,7 @@ impl Socket {
         Ok(sockets)
     }
 
-    fn bind(address: SocketAddr, reuse_port: bool) -> io::Result<Self> {
+    fn bind(address: SocketAddr, reuse_port: bool, asks_for_host: bool) -> io::Result<Self> {
         let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
         if address.is_ipv6() {
             socket.set_only_v6(false)?;
@@ -55,7 +57,7 @@ impl Socket {
         socket.set_nonblocking(true)?;
         socket.bind(&address.into())?;
         let socket = UdpSocket::from(socket);
-        let state = offloads(&socket)?;
+        let state = offloads(&socket, asks_for_host)?;
         // A request above the system's limit does not fail; the limit is used.
         let _ = state.set_send_buffer_size((&socket).into(), SOCKET_BUFFER);
         let _ = state.set_recv_buffer_size((&socket).into(), SOCKET_BUFFER);
@@ -101,8 +103,9 @@ fn watched(socket: UdpSocket, interest: Interest) -> io::Result<AsyncFd<UdpSocke
     AsyncFd::with_interest(socket, interest)
 }
 
-/// Makes the system send and receive in batches, with ECN marks and nothing else: each datagram that is received costs its messages.
-pub(crate) fn offloads<'a, S: AsFd>(socket: &'a S) -> io::Result<UdpSocketState>
+/// Makes the system send and receive in batches, with ECN marks, the address of this host to which each was sent if `asks_for_host`,
+/// and nothing else: each datagram that is received costs its messages.
+pub(crate) fn offloads<'a, S: AsFd>(socket: &'a S, asks_for_host: bool) -> io::Result<UdpSocketState>
 where
     UdpSockRef<'a>: From<&'a S>,
 {
@@ -111,9 +114,11 @@ where
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
         setsockopt(socket, sockopt::ReceiveTimestampns, &false)?;
-        // It also requests the local address, which nothing here reads. A socket of IPv4 alone has no option of IPv6.
-        setsockopt(socket, sockopt::Ipv4PacketInfo, &false)?;
-        let _ = setsockopt(socket, sockopt::Ipv6RecvPacketInfo, &false);
+        // It also requests the local address. A socket of IPv4 alone has no option of IPv6.
+        if !asks_for_host {
+            setsockopt(socket, sockopt::Ipv4PacketInfo, &false)?;
+            let _ = setsockopt(socket, sockopt::Ipv6RecvPacketInfo, &false);
+        }
     }
     Ok(state)
 }
@@ -123,21 +128,30 @@ mod tests {
     use super::*;
     use nix::sys::socket::getsockopt;
 
+    /// Each datagram that brings one costs time.
     #[tokio::test]
-    async fn a_datagram_brings_no_address_of_this_host() {
-        for address in ["127.0.0.1:0", "[::1]:0"] {
-            let socket = Socket::bind(address.parse().unwrap(), false).unwrap();
-            let socket = socket.socket.get_ref();
-            assert_eq!(getsockopt(socket, sockopt::Ipv4PacketInfo), Ok(false), "{address}");
-            if address.starts_with('[') {
-                assert_eq!(getsockopt(socket, sockopt::Ipv6RecvPacketInfo), Ok(false));
-            }
+    async fn only_servers_at_all_addresses_hear_to_which_one_a_datagram_came() {
+        for (address, is_client, hears) in [
+            ("127.0.0.1:0", false, false),
+            ("[::1]:0", false, false),
+            ("0.0.0.0:0", true, false),
+            ("[::]:0", true, false),
+            ("0.0.0.0:0", false, true),
+            ("[::]:0", false, true),
+        ] {
+            let sockets = Socket::bind_all(address.parse().unwrap(), 1, is_client).unwrap();
+            let socket = sockets[0].socket.get_ref();
+            let of_v6 = getsockopt(socket, sockopt::Ipv6RecvPacketInfo);
+            let (v4, v6) = (getsockopt(socket, sockopt::Ipv4PacketInfo), of_v6 == Ok(true));
+            // A socket of IPv6 says it for IPv4 too.
+            let is_v4 = address.starts_with(|first: char| first.is_ascii_digit());
+            assert_eq!((v4, v6), (Ok(hears && is_v4), hears && !is_v4), "{address}, client: {is_client}");
         }
     }
 
     #[tokio::test]
     async fn before_a_radio_the_system_holds_two_aggregates() {
-        let socket = Socket::bind(([127, 0, 0, 1], 0).into(), false).unwrap();
+        let socket = Socket::bind(([127, 0, 0, 1], 0).into(), false, false).unwrap();
         let [usual, _] = socket.buffers();
         socket.keep_own_queue_short(true);
         let [short, _] = socket.buffers();

@@ -253,7 +253,7 @@ impl Prefix {
     ///
     /// # Errors
     ///
-    /// [`Misread::Short`] where no packet is as short.
+    /// [`Misread::Short`] where no packet is as short, and where a short one names connection 0.
     pub fn of(mut bytes: &[u8]) -> Result<Self, DecodeError> {
         let (_, prefix) = Self::read(&mut bytes)?;
         if bytes.len() < TAG_LEN as usize {
@@ -263,11 +263,15 @@ impl Prefix {
     }
 
     /// The first byte, and the prefix that it is of, from the front of `bytes`.
-    fn read(bytes: &mut &[u8]) -> Result<(u8, Self), Misread> {
+    fn read(bytes: &mut &[u8]) -> Result<(u8, Self), DecodeError> {
         let first = u8::read(bytes)?;
         let kind = first & kind::MASK;
         let short = kind == kind::SHORT || kind == kind::IMPLIED;
         let connection = if kind == kind::IMPLIED { ConnectionId(0) } else { ConnectionId::read(bytes)? };
+        if kind == kind::SHORT && connection == ConnectionId(0) {
+            // It goes without saying.
+            return Err(Unsound::Connection(0).into());
+        }
         let number = if short { SeqNumber(read_short(bytes)?) } else { SeqNumber::read(bytes)? };
         Ok((first, Self { connection, number, short }))
     }

@@ -290,6 +290,36 @@ fn answers_have_the_limits_that_hold_the_peer() {
     assert!(!told(&mut script, 64, Body::Probe { padding: 0 }));
 }
 
+/// An answer has room for the limits of some streams: the next one has those of others.
+#[test]
+fn of_many_streams_that_are_held_answers_have_some_in_turn() {
+    const STREAMS: u32 = 60;
+    let mut script = receiver(paper());
+    let ids = (1..=STREAMS).map(|number| StreamId(2 * number));
+    for stream in ids.clone() {
+        script.give(at_ms(60), Body::Data(Data { stream, payload_len: 100, ..Data::default() }));
+        script.give(at_ms(60), Body::Control(Control::Held { stream }));
+    }
+    // As often as one likes, and with the peer's own end: it is held no more.
+    script.give(at_ms(60), Body::Control(Control::Held { stream: StreamId(2) }));
+    let ended = StreamId(2 * STREAMS);
+    script.give(
+        at_ms(60),
+        Body::Data(Data { stream: ended, offset: SeqNumber(100), fin: true, ..Data::default() }),
+    );
+    script.takes(at_ms(60));
+    let mut told = Vec::new();
+    for now in 61..61 + u64::from(STREAMS.div_ceil(15)) {
+        script.give(at_ms(now), Body::Probe { padding: 0 });
+        let answer = only_tack(&script.takes(at_ms(now)));
+        assert!(answer.streams.len() <= 16, "{answer:?}");
+        told.extend(answer.streams.iter().map(|(stream, _)| *stream).filter(|stream| *stream != StreamId(0)));
+    }
+    told.sort_unstable();
+    told.dedup();
+    assert!(told == ids.filter(|stream| *stream != ended).collect::<Vec<_>>(), "{told:?}");
+}
+
 /// The sender's half: packets that a TACK calls missing go again, under a new number, and once.
 #[test]
 fn a_hole_is_repaired_once_per_round_trip() {

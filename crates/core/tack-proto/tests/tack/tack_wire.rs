@@ -358,8 +358,10 @@ fn packets_that_no_end_sends_are_neither_encoded_nor_decoded() {
     let taken = |packet: &Packet, place, value| damaged(packet, place, value).unwrap_err();
     assert_eq!(taken(&packet(Body::Open(hello())), 13, 1), DecodeError::Unsound(Unsound::Echo));
     assert_eq!(taken(&packet(Body::Instant(instant())), 8, 4), DecodeError::Unsound(Unsound::NoHole));
-    let bytes = [&[0x70, 0, 0, 0, 0, 1, 2, 3, 4][..], &[0; TAG]].concat();
-    assert_eq!(decode(&bytes), Err(DecodeError::Unsound(Unsound::Connection(0))));
+    for bytes in [&[0x70, 0, 0, 0, 0, 1, 2, 3, 4][..], &[0xd0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0]] {
+        let bytes = [bytes, &[0; TAG]].concat();
+        assert_eq!(decode(&bytes), Err(DecodeError::Unsound(Unsound::Connection(0))), "{bytes:?}");
+    }
 }
 
 #[test]

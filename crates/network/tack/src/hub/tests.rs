@@ -75,8 +75,8 @@ struct Net {
     order: u64,
     /// Which datagrams are lost, by their number from the first one.
     lose: fn(u64) -> bool,
-    /// Times at which all datagrams are lost.
-    lose_at: fn(Instant) -> bool,
+    /// Times at which datagrams are lost that begin with a byte.
+    lose_at: fn(Instant, u8) -> bool,
     /// Of the datagrams to the server, and of those to the client, this many of a hundred are lost, by chance, and where the chance
     /// begins.
     lose_percent: [u64; 2],
@@ -124,7 +124,7 @@ impl Net {
             in_flight: BinaryHeap::new(),
             order: 0,
             lose: |_| false,
-            lose_at: |_| false,
+            lose_at: |_, _| false,
             lose_percent: [0; 2],
             seed: 0,
             one_way: Duration::from_millis(5),
@@ -157,11 +157,11 @@ impl Net {
         self.launch(from, server_address(), bytes);
     }
 
-    /// True if the next datagram of that end is lost.
-    fn is_lost(&self, is_server: bool) -> bool {
+    /// True if the next datagram of that end is lost, which begins with `first`.
+    fn is_lost(&self, is_server: bool, first: u8) -> bool {
         let percent = self.lose_percent[usize::from(is_server)];
         let by_chance = scattered(self.order ^ self.seed) % 100 < percent;
-        by_chance || (self.lose)(self.order) || (self.lose_at)(self.now)
+        by_chance || (self.lose)(self.order) || (self.lose_at)(self.now, first)
     }
 
     fn drain(&mut self) {
@@ -173,11 +173,13 @@ impl Net {
                     (&mut self.client, self.client_at)
                 };
                 let mut bytes = Vec::new();
-                let Some((to, _)) = hub.poll_transmit(self.now, &mut bytes) else { break };
+                let Some((Route { peer: to, .. }, _)) = hub.poll_transmit(self.now, &mut bytes) else {
+                    break;
+                };
                 self.seen.push((from, to, bytes.clone()));
                 if to == attacker_address() {
                     self.to_attacker += bytes.len();
-                } else if !(self.is_lost(is_server) || bytes.len() > self.longest) {
+                } else if !(self.is_lost(is_server, bytes[0]) || bytes.len() > self.longest) {
                     self.launch(from, to, bytes);
                 } else {
                     self.order += 1;
@@ -303,7 +305,7 @@ fn no_gap_keeps_a_stream_from_its_writer() {
     let mut bulk = Bulk::begin(&mut net);
     net.lose = |order| scattered(order).is_multiple_of(100);
     // The duration of 25 packets.
-    net.lose_at = |now| scattered(now.as_nanos() / 1_200_000).is_multiple_of(200);
+    net.lose_at = |now, _| scattered(now.as_nanos() / 1_200_000).is_multiple_of(200);
     for step in 0..700 {
         if step == 200 {
             bulk.written = 0;

@@ -10,7 +10,7 @@ use tacit_packet::units::Instant;
 use tacit_tack_proto::Received;
 
 use super::{Established, Expect, Finish, Session, Stage};
-use crate::datagram::{datagram, kind};
+use crate::datagram::{Route, datagram, kind};
 use crate::error::{Busy, ConnectionError};
 use crate::handshake::{Initiation, OTHER_VERSION};
 use crate::reset::ResetToken;
@@ -23,24 +23,28 @@ const MAX_DATAGRAMS: usize = 256;
 impl Session {
     /// The client has repeated its first datagram, because our answer was lost.
     pub fn on_initiation(&mut self, initiation: &Initiation<'_>) {
-        if let Stage::Responding { response: Some(response), .. } = &self.stage {
+        if let Stage::Responding { response: Some(response), .. } = &self.stage
+            && self.may_answer()
+        {
             let again = datagram(kind::RESPONSE, initiation.client, response);
             // The client has sent enough bytes again to allow the repeated answer.
             self.outbox.push_back((self.remote, again));
         }
     }
 
-    /// Handles a handshake datagram that is not an initiation.
+    /// Handles a handshake datagram that is not an initiation. A client's third message proves who sent it, so it counts from any
+    /// address; data still goes to that of the first message, until sealed packets have proved another one.
     pub fn on_handshake(&mut self, now: Instant, kind: u8, from: SocketAddr, body: &[u8]) {
         self.observer.now = now;
-        if from != self.remote {
+        if from != self.remote.peer && kind != kind::FINISH {
             return;
         }
         match (kind, &mut self.stage) {
             (kind::RETRY, Stage::Initiating(initiator)) => {
                 if let Some(again) = initiator.on_retry(body) {
                     self.observer.on_retry();
-                    self.outbox.extend(again.into_iter().map(|datagram| (from, datagram)));
+                    let to = self.remote;
+                    self.outbox.extend(again.into_iter().map(|datagram| (to, datagram)));
                 }
             }
             (kind::RESPONSE, Stage::Initiating(_)) => self.on_response(now, body),
@@ -91,7 +95,7 @@ impl Session {
         let finish = Some(Finish { datagram: finish, has_left: false });
         self.stage =
             Stage::Established(Box::new(Established { keys, finish, reset: Some(reset), moved: None }));
-        self.observer.begin(now, self.remote, hello.own);
+        self.observer.begin(now, self.remote.peer, hello.own);
         self.observer.on_received(now, &answer, self.core.whole_number(answer.number, false), None);
         self.core.receive(now, &answer, Ecn::NotEct);
     }
@@ -114,7 +118,7 @@ impl Session {
     /// For a client with a reset token: the server that may reset this connection, and the server's number for it.
     pub fn reset_source(&self) -> Option<(SocketAddr, u32)> {
         let Stage::Established(established) = &self.stage else { return None };
-        established.reset.is_some().then(|| (self.remote, self.core.peer_id().0))
+        established.reset.is_some().then(|| (self.remote.peer, self.core.peer_id().0))
     }
 
     /// Handles a reset from the server's address, which says that the connection is forgotten. Returns false if it is
@@ -139,7 +143,7 @@ impl Session {
     /// there is no route to the host. The latter may be temporary, and an established connection survives it.
     pub fn on_unreachable(&mut self, now: Instant, to: SocketAddr, refused: bool) {
         match self.stage {
-            _ if to != self.remote => {}
+            _ if to != self.remote.peer => {}
             Stage::Initiating(_) => self.on_unverified(now, ConnectionError::Unreachable),
             Stage::Established(_) if refused && self.unverified.is_none() => {
                 self.on_unverified(now, ConnectionError::Unreachable);
@@ -151,10 +155,10 @@ impl Session {
     }
 
     /// Handles a sealed packet. A packet that fails authentication is neither used nor answered.
-    pub fn on_sealed(&mut self, now: Instant, from: SocketAddr, ecn: Ecn, bytes: &mut [u8]) -> Sealed {
+    pub fn on_sealed(&mut self, now: Instant, from: Route, ecn: Ecn, bytes: &mut [u8]) -> Sealed {
         let Stage::Established(established) = &mut self.stage else { return Sealed::Strange };
         // A server does not change its address (RFC 9000 section 9).
-        if self.expect.is_some() && from != self.remote {
+        if self.expect.is_some() && from.peer != self.remote.peer {
             return Sealed::Misplaced;
         }
         let len = bytes.len();
@@ -194,7 +198,7 @@ impl Session {
     pub fn take(
         &mut self,
         now: Instant,
-        from: SocketAddr,
+        from: Route,
         ecn: Ecn,
         packet: &tack::Packet,
         content: &[u8],
@@ -236,15 +240,17 @@ impl Session {
                 }
                 // As long as the challenge: a path that carries one carries the other, and another address gets no more
                 // than it sent.
-                if let Some(response) = self.core.path_response(now, token, packet.len()) {
+                if self.may_answer()
+                    && let Some(response) = self.core.path_response(now, token, packet.len())
+                {
                     answered = response.packet.len() as usize;
                     self.send_aside(now, from, &response);
                 }
             }
             Some(Received::PathResponse(token)) if self.path.is_proved(from, token) => {
-                self.observer.on_path_changed(now, self.remote, from);
-                let is_same_host = from.ip() == std::mem::replace(&mut self.remote, from).ip();
-                if is_same_host {
+                let before = std::mem::replace(&mut self.remote, from);
+                self.observer.on_path_changed(now, before.peer, from.peer);
+                if (from.peer.ip(), from.host) == (before.peer.ip(), before.host) {
                     self.core.on_port_changed();
                 } else {
                     self.core.on_path_changed(now);
@@ -263,9 +269,9 @@ impl Session {
 
     /// The client's newest packet came from another address. That address is validated before anything is sent there but an
     /// answer to its own challenge. `bytes` are those of the packet and of that answer.
-    fn try_path(&mut self, now: Instant, from: SocketAddr, bytes: [usize; 2]) {
+    fn try_path(&mut self, now: Instant, from: Route, bytes: [usize; 2]) {
         let Some((number, key)) = &self.reset_key else { return };
-        let token = key.token(*number, from.ip()).moved();
+        let token = key.token(*number, from.peer.ip()).moved();
         let Some((token, room)) = self.path.on_packet(now, from, bytes, token) else { return };
         if let Some(challenge) = self.core.path_challenge(now, token, room) {
             self.send_aside(now, from, &challenge);

@@ -86,6 +86,41 @@ async fn a_server_with_the_clients_own_key_is_connected_at_once() {
     .unwrap();
 }
 
+/// A host has several addresses, and left to itself the system answers from the first one of the route back: no client takes that
+/// for an answer.
+#[tokio::test]
+async fn a_server_at_all_addresses_answers_from_the_one_that_was_asked() {
+    timeout(SOON, async {
+        for unspecified in ["0.0.0.0:0", "[::]:0"] {
+            let identity = Identity::generate();
+            let key = identity.public_key();
+            let server =
+                Endpoint::server(unspecified.parse().unwrap(), identity, Config::default(), |_| true);
+            let server = server.unwrap();
+            let client = Endpoint::client(any(), Identity::generate(), Config::default()).unwrap();
+            let asked = SocketAddr::from(([127, 0, 0, 2], server.local_addr().port()));
+            let (there, here) = tokio::join!(server.accept(), client.connect(asked, key));
+            let (there, here) = (there.unwrap(), here.unwrap());
+            assert_eq!(here.remote_address(), asked, "{unspecified}");
+            // Batches too.
+            let bytes = vec![7; 3_000_000];
+            let (mut out, _) = there.open_bi().await.unwrap();
+            let sent = bytes.clone();
+            let writer = tokio::spawn(async move {
+                out.write_all(&sent).await.unwrap();
+                out.finish().unwrap();
+            });
+            let (_, mut back) = here.accept_bi().await.unwrap();
+            let mut read = vec![0; bytes.len()];
+            back.read_exact(&mut read).await.unwrap();
+            assert!(read == bytes, "{unspecified}");
+            writer.await.unwrap();
+        }
+    })
+    .await
+    .unwrap();
+}
+
 #[tokio::test]
 async fn a_client_that_is_not_known_hears_that_it_may_not() {
     timeout(SOON, async {

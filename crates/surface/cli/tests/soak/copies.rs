@@ -70,22 +70,31 @@ fn signal(child: &Child, signal: Signal) {
     let _ = kill(Pid::from_raw(child.id().try_into().unwrap()), signal);
 }
 
-/// Runs a copy, which may be killed, stopped or terminated. Returns its exit code, which is `None` if it was killed,
-/// and its output.
-fn run(world: &World, mut command: Command, draws: &mut Draws) -> (Option<i32>, String) {
+/// How a copy ended.
+struct Ended {
+    /// `None` if it was killed.
+    code: Option<i32>,
+    said: String,
+    /// It was killed or terminated before.
+    is_signalled: bool,
+}
+
+/// Runs a copy, which may be killed, stopped or terminated.
+fn run(world: &World, mut command: Command, draws: &mut Draws) -> Ended {
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let (ill, at, for_ms) = (draws.below(10), draws.below(1_500), draws.below(4_000));
     let begun = Instant::now();
-    let mut is_ill = ill < 4;
+    let (mut is_ill, mut is_signalled) = (ill < 4, false);
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             let mut said = String::new();
             child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-            return (status.code(), said);
+            return Ended { code: status.code(), said, is_signalled };
         }
         if is_ill && begun.elapsed() >= Duration::from_millis(at) {
             is_ill = false;
+            is_signalled = ill < 3;
             match ill {
                 0 | 1 => {
                     add(&world.done.copies_killed);
@@ -122,8 +131,13 @@ impl Mirror<'_> {
         for _ in 0..attempts {
             let turn = world.turn()?;
             let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
-            let (code, said) = run(world, site.users.command("client", &words), draws);
+            let begun = Instant::now();
+            let Ended { code, said, is_signalled } = run(world, site.users.command("client", &words), draws);
             add(&world.done.copies);
+            if !is_signalled && code != Some(0) {
+                add(&world.done.copies_gave_up);
+                eprintln!("soak: after {:?}: {:?}: {code:?}: {said}", begun.elapsed(), self.words);
+            }
             // 1: a killed copy may still be writing; 3 and 4: the server failed, or the path to it; 130: it was
             // terminated.
             assert!(matches!(code, None | Some(0 | 1 | 3 | 4 | 130)), "{:?}: {code:?}: {said}", self.words);

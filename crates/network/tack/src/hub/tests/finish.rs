@@ -37,12 +37,67 @@ fn a_last_message_that_is_lost_leaves_again_with_the_first_probe() {
     assert_eq!(net.read().0, payload(100), "after 75 ms");
 }
 
+/// A client whose third message alone is lost until `millis`, with the milliseconds until its 100 bytes are there or it has ended.
+fn without_finish(lose_at: fn(Instant, u8) -> bool) -> (u64, Result<(), ConnectionError>) {
+    let mut net = Net::new();
+    net.lose_at = lose_at;
+    let client = net.connect();
+    net.run(Duration::from_millis(11));
+    let session = net.client.session(client).unwrap();
+    let stream = session.open().unwrap().expect("the response came at 10 ms");
+    session.write(stream, &payload(100)).unwrap();
+    for millis in 11..60_000 {
+        let alive = net.client.session(client).unwrap().alive();
+        if net.server.has_accepted() || alive.is_err() {
+            return (millis, alive);
+        }
+        net.run(Duration::from_millis(1));
+    }
+    panic!("a client waits for ever");
+}
+
+fn millis_of(now: Instant) -> u64 {
+    (now - Instant::ZERO).as_nanos() / 1_000_000
+}
+
+/// A server waits ten seconds for it. One that has forgotten the client resets it.
+#[test]
+fn a_last_message_that_is_lost_for_seconds_still_arrives_and_later_the_client_hears_that() {
+    let (there, alive) = without_finish(|now, first| first == kind::FINISH && millis_of(now) < 8_000);
+    println!("{there} {alive:?}");
+    assert!(there < 9_600 && alive.is_ok(), "{there} ms, {alive:?}");
+    let (over, alive) = without_finish(|now, first| first == kind::FINISH && millis_of(now) < 11_000);
+    println!("{over} {alive:?}");
+    assert_eq!(alive, Err(ConnectionError::ServerRestarted));
+    assert!((10_000..13_000).contains(&over), "{over} ms");
+}
+
+/// The message proves who the client is, wherever it comes from. Where it comes from is proved afterwards, as of any client that moves.
+#[test]
+fn a_client_that_moves_before_its_last_message_is_served() {
+    for moved in [address(1, 7777), address(7, 7777)] {
+        let mut net = Net::new();
+        net.lose = |order| order == 2;
+        let client = net.connect();
+        net.run(Duration::from_millis(11));
+        net.client_at = moved;
+        let session = net.client.session(client).unwrap();
+        let stream = session.open().unwrap().expect("the response came at 10 ms");
+        session.write(stream, &payload(100_000)).unwrap();
+        session.end_stream(stream).unwrap();
+        net.run(Duration::from_secs(2));
+        let server = net.server.accept().expect("a client connected");
+        let session = net.server.session(server).unwrap();
+        assert_eq!((session.remote(), read_opened(session)), (moved, (payload(100_000), true)));
+    }
+}
+
 /// Which copy of an initiation was answered is not known, so there is no round-trip time. It is guessed from the last copy: the
 /// initial timeout of a second for all that follows would make a copy over a lossy path take several.
 #[test]
 fn what_is_lost_behind_a_repeated_initiation_is_repeated_soon() {
     let mut net = Net::new();
-    net.lose_at = |now| {
+    net.lose_at = |now, _| {
         let millis = (now - Instant::ZERO).as_nanos() / 1_000_000;
         millis == 0 || (256..280).contains(&millis)
     };

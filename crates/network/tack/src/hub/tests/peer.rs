@@ -66,6 +66,18 @@ impl Lies {
         }
     }
 
+    /// The bytes of each datagram that the victim sends now. None of them arrives: the honest half of the liar would not take them.
+    fn answers(&mut self) -> Vec<usize> {
+        let net = &mut self.net;
+        let victim = if self.liar == Liar::Client { &mut net.server } else { &mut net.client };
+        let (mut bytes, mut lens) = (Vec::new(), Vec::new());
+        while victim.poll_transmit(net.now, &mut bytes).is_some() {
+            lens.push(bytes.len());
+            bytes.clear();
+        }
+        lens
+    }
+
     fn outcome(&mut self) -> Outcome {
         match self.victim().alive() {
             Ok(()) => Outcome::Stands,
@@ -184,6 +196,52 @@ fn every_lie_ends_its_own_connection_or_changes_nothing() {
     }
 }
 
+/// quic-go, CVE-2023-49295: an end that answers more slowly than it is asked.
+#[test]
+fn answers_that_cannot_leave_take_no_memory() {
+    for liar in [Liar::Client, Liar::Server] {
+        let mut lies = Lies::new(liar);
+        for round in 0..2_000u32 {
+            lies.say(Body::PathChallenge(Token { token: [round as u8; 8], padding: 1_000 }), &[]);
+        }
+        assert_eq!(lies.outcome(), Outcome::Stands);
+        let waiting = lies.victim().waiting_bytes();
+        assert!(waiting < 100_000, "{liar:?}: {waiting} bytes");
+        lies.net.run(Duration::from_secs(2));
+        lies.others_go_through();
+    }
+}
+
+/// Answers are no larger than a packet, and a burst of questions gets as few as an honest sender needs.
+#[test]
+fn a_burst_of_questions_gets_six_answers() {
+    for liar in [Liar::Client, Liar::Server] {
+        let own = u32::from(liar == Liar::Server);
+        let mut lies = Lies::new(liar);
+        // Many holes and many streams that are held: the longest answers.
+        for place in 0..100 {
+            lies.number += 1;
+            lies.say(control(Control::Held { stream: StreamId(own + 2 + 2 * place) }), &[]);
+        }
+        for _ in 0..1_000 {
+            lies.number += 1;
+            lies.say(data(own + 2, 1, 1, false), &[1]);
+        }
+        lies.answers();
+        for burst in [1, 64, 1_000] {
+            for _ in 0..burst {
+                lies.say(Body::Probe { padding: 0 }, &[]);
+            }
+            let answers = lies.answers();
+            println!("{liar:?}: {burst} probes: {answers:?}");
+            assert!((1..=burst.min(6)).contains(&answers.len()), "{liar:?}: {burst} probes: {answers:?}");
+            assert!(answers.iter().all(|len| *len <= 1472), "{liar:?}: {answers:?}");
+        }
+        lies.net.in_flight.clear();
+        lies.others_go_through();
+    }
+}
+
 /// Bytes behind a gap on every stream that may be open; unread datagrams; and endless questions.
 #[test]
 fn a_peer_that_floods_costs_what_the_limits_say() {
@@ -208,13 +266,7 @@ fn a_peer_that_floods_costs_what_the_limits_say() {
         // What the streams may hold before a reader comes: the window of a connection, and its datagrams.
         let held = lies.victim().share().held + lies.victim().share().borrowed;
         assert!(held < 64 << 20, "{liar:?}: {held} bytes");
-        let mut answers = 0;
-        let (net, mut bytes) = (&mut lies.net, Vec::new());
-        let victim = if liar == Liar::Client { &mut net.server } else { &mut net.client };
-        while victim.poll_transmit(net.now, &mut bytes).is_some() {
-            answers += bytes.len();
-            bytes.clear();
-        }
+        let answers: usize = lies.answers().into_iter().sum();
         assert!(
             answers < 1_000_000,
             "{liar:?}: {answers} bytes are waiting for a peer that asks without end"

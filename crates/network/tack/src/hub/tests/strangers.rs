@@ -94,6 +94,19 @@ fn forged_first_datagrams_retries_and_refusals_keep_nobody_from_the_server() {
     assert_eq!(net.state_of(client), (true, Ok(())));
 }
 
+/// A server whose sending is slower than its receiving.
+#[test]
+fn answers_to_strangers_that_cannot_leave_take_no_memory() {
+    let mut net = Net::new();
+    net.connect();
+    let first = net.on_their_way().pop().expect("a client begins");
+    for port in 0..20_000 {
+        net.server.handle(net.now, address(50, port), Ecn::NotEct, &mut first.clone());
+    }
+    assert_eq!(net.server.counters.retries_sent, 20_000 - RETRY_FROM as u64);
+    assert!(net.server.outbox.len() <= 2_000, "{} answers wait", net.server.outbox.len());
+}
+
 /// The first datagram is not authenticated: any host that sees it can send a twin ahead of it that differs in one bit.
 #[test]
 fn a_twin_of_the_first_datagram_that_differs_in_any_bit_keeps_nobody_from_the_server() {
