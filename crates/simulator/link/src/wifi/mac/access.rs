@@ -43,15 +43,13 @@ pub(crate) struct IdlePeriod {
     pub countdown_from: Instant,
     /// When stations that took part in it may start theirs.
     pub exempt_countdown_from: Instant,
-    /// The idle period continues after an access in which nothing was sent: AIFS has passed for all stations.
-    pub resumed: bool,
 }
 
 impl IdlePeriod {
     /// The first idle period of a channel of `phy`.
     pub fn first(phy: &Phy) -> Self {
         let countdown_from = Instant::ZERO + phy.aifs();
-        Self { number: 0, countdown_from, exempt_countdown_from: countdown_from, resumed: false }
+        Self { number: 0, countdown_from, exempt_countdown_from: countdown_from }
     }
 }
 
@@ -96,8 +94,7 @@ impl Contention {
         } else {
             idle.countdown_from
         };
-        let own = if idle.resumed { shared } else { shared + self.aifs_longer - self.aifs_shorter };
-        own.max(self.not_before)
+        (shared + self.aifs_longer - self.aifs_shorter).max(self.not_before)
     }
 
     /// Counts down the slots that passed before another station took the medium at `at`.
@@ -263,7 +260,6 @@ mod tests {
         number: 0,
         countdown_from: Instant::from_nanos(43_000),
         exempt_countdown_from: Instant::from_nanos(43_000),
-        resumed: false,
     };
 
     #[test]
@@ -320,18 +316,5 @@ mod tests {
             }),
             windows
         );
-    }
-
-    /// The longer AIFS of a less urgent category is waited once per idle period: not again after an access in which
-    /// nothing was sent.
-    #[test]
-    fn aifs_counts_once_in_an_idle_period() {
-        let phy = Standard::N.phy();
-        let edca = AccessCategory::Background.parameters(phy);
-        let station = Contention { counter: 2, ..Contention::new(phy, &edca, Stream::new(1, "test")) };
-        let longer = phy.slot * 4;
-        assert_eq!(station.transmits_at(&IDLE, phy.slot), IDLE.countdown_from + longer + phy.slot * 2);
-        let resumed = IdlePeriod { resumed: true, ..IDLE };
-        assert_eq!(station.transmits_at(&resumed, phy.slot), IDLE.countdown_from + phy.slot * 2);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Each station has its own view of the medium. Where every station hears every other, all have one view in common.
 
-use tacit_packet::units::{Duration, Instant};
+use tacit_packet::units::Instant;
 
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::AirtimeUse;
@@ -156,12 +156,7 @@ impl CarrierSense {
         let Self { views, active, yielding, winners, .. } = self;
         active.retain(|id| {
             if views.transmits_at(cell, *id).is_none_or(|when| when > at) {
-                let station = &mut cell.stations[*id];
-                if let Views::Common(view) = views {
-                    // It hears the winner.
-                    station.freeze(&view.idle, at, cell.rules.phy);
-                }
-                return station.active;
+                return true;
             }
             if yielding.contains(id) {
                 cell.stations[*id].yield_access(cell.rules.config.short_retry_limit);
@@ -172,14 +167,8 @@ impl CarrierSense {
             }
             cell.stations[*id].active
         });
-        match views {
-            // Where time does not divide evenly, the remainder is not that of a round.
-            Views::Common(_) => winners.sort_by_key(|winner| matches!(winner, Sequence::Round(_))),
-            Views::Own(_) => winners.sort_by_key(|winner| {
-                let (id, _) = winner.account();
-                (std::cmp::Reverse(cell.stations[id].category), id)
-            }),
-        }
+        // Where time does not divide evenly, the remainder is not that of a round.
+        winners.sort_by_key(|winner| matches!(winner, Sequence::Round(_)));
         cell.accounts.charge_wait(&mut cell.stations, winners.iter().map(Sequence::account));
         std::mem::take(winners)
     }
@@ -201,39 +190,24 @@ impl CarrierSense {
 
     // --- Busy and idle ----------------------------------------------------------------------
 
-    /// The medium becomes busy at `at` for `station`, whose functions stop counting. With a common view all have stopped at
-    /// the access.
+    /// The medium becomes busy at `at` for `station`, or for all with a common view: functions that do not send stop
+    /// counting. One without traffic and without slots left must draw a backoff if a packet comes while the medium is busy
+    /// (802.11-2020 clauses 10.3.4.2 and 10.23.2.2).
     pub fn become_busy(&mut self, cell: &mut Cell, at: Instant, station: StationId) {
-        let views = match &mut self.views {
-            Views::Common(view) => {
-                view.busy = true;
-                return;
-            }
-            Views::Own(views) => views,
-        };
-        let View { busy, idle, .. } = &mut views[station.index()];
-        *busy = true;
-        let mut any_stops = false;
-        cell.stations.for_each_of(station, |function| {
-            if function.active && !function.transmitting && !self.yielding.contains(&function.id) {
-                function.freeze(idle, at, cell.rules.phy);
-                any_stops |= !function.active;
-            }
-        });
-        if any_stops {
-            self.active.retain(|id| cell.stations[*id].active);
-        }
-    }
-
-    /// A beacon begins at `at`, on a medium with a common view. Functions whose countdown ends here without traffic stay
-    /// active until the next access.
-    pub fn begin_beacon(&mut self, cell: &mut Cell, at: Instant) {
-        let view = self.views.get_mut(StationId::AP);
+        let Self { views, active, yielding, .. } = self;
+        let is_common = matches!(views, Views::Common(_));
+        let view = views.get_mut(station);
         view.busy = true;
-        let idle = view.idle;
-        for id in &self.active {
-            cell.stations[*id].contention.freeze(&idle, at, cell.rules.phy);
-        }
+        active.retain(|id| {
+            if !is_common && cell.stations.station_of(*id) != station {
+                return true;
+            }
+            let function = &mut cell.stations[*id];
+            if !function.transmitting && !yielding.contains(id) {
+                function.freeze(&view.idle, at, cell.rules.phy);
+            }
+            function.active
+        });
     }
 
     /// The medium becomes idle for `station`, or for all with a common view. It is free from `free_from` on for those that
@@ -247,20 +221,8 @@ impl CarrierSense {
         let exempt_countdown_from = free_from + cell.rules.phy.aifs();
         let view = self.views.get_mut(station);
         let number = view.idle.number + 1;
-        let idle = IdlePeriod { number, countdown_from, exempt_countdown_from, resumed: false };
+        let idle = IdlePeriod { number, countdown_from, exempt_countdown_from };
         *view = View { busy: false, idle, reserved_until, free_from };
-    }
-
-    /// The medium stays idle for all although an access was due at `at`. If the slot of an access counts, bystanders have
-    /// counted it.
-    pub fn stay_idle(&mut self, cell: &Cell, at: Instant) {
-        let phy = cell.rules.phy;
-        let counted = if phy.counts_busy_slot { phy.slot } else { Duration::ZERO };
-        let idle = &mut self.views.get_mut(StationId::AP).idle;
-        idle.countdown_from = idle.countdown_from.max(at + counted);
-        idle.exempt_countdown_from = idle.exempt_countdown_from.max(idle.countdown_from);
-        idle.resumed = true;
-        self.find_next_access(cell);
     }
 }
 

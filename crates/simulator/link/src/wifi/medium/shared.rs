@@ -151,7 +151,7 @@ impl Shared {
         let mut winners = self.sense.access(cell, at);
         match winners.len() {
             // All waiting packets were too old.
-            0 => self.sense.stay_idle(cell, at),
+            0 => self.sense.find_next_access(cell),
             1 => {
                 self.sense.become_busy(cell, at, StationId::AP);
                 cell.count_access(&winners[0], at);
@@ -307,7 +307,7 @@ impl Shared {
 
     fn start_beacon(&mut self, cell: &mut Cell, at: Instant) {
         cell.accounts.book_idle(self.sense.idle_use(), at);
-        self.sense.begin_beacon(cell, at);
+        self.sense.become_busy(cell, at, StationId::AP);
         let until = cell.send_beacon(at);
         cell.charge(StationId::AP.first_function(), PayloadClass::Data, AirtimeUse::Beacon, until);
         self.phase = Phase::Beacon { until };
