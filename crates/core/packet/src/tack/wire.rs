@@ -254,7 +254,7 @@ impl Prefix {
     /// # Errors
     ///
     /// [`Misread::Short`] where no packet is as short.
-    pub fn of(mut bytes: &[u8]) -> Result<Self, DecodeError> {
+    pub fn parse(mut bytes: &[u8]) -> Result<Self, DecodeError> {
         let (_, prefix) = Self::read(&mut bytes)?;
         if bytes.len() < TAG_LEN as usize {
             return Err(Misread::Short.into());
