@@ -104,7 +104,7 @@ pub struct Offered {
 
 impl Offered {
     /// The view of `packet`.
-    pub fn of(packet: &impl AckPacket, len: u32) -> Self {
+    pub fn from_packet(packet: &impl AckPacket, len: u32) -> Self {
         Self { key: packet.flow_key(), segment: packet.segment(), len }
     }
 }
@@ -149,10 +149,10 @@ impl<P> AckHold<P> {
     /// A packet of the flow `key` that is no ACK has gone to the queue before what waits. All ACKs leave except that of
     /// `key`, which is returned: the packet has said all that it says.
     pub fn overtaken(&mut self, now: Instant, key: FlowKey, pass: &mut impl FnMut(P)) -> Option<P> {
-        let said = self.flows.get_mut(&key).and_then(|flow| flow.held.take());
+        let held = self.flows.get_mut(&key).and_then(|flow| flow.held.take());
         self.release_all(now, pass);
-        self.dropped += u64::from(said.is_some());
-        said.map(|held| held.packet)
+        self.dropped += u64::from(held.is_some());
+        held.map(|held| held.packet)
     }
 
     /// The host sends `packet`. Calls `pass` with the packets to be queued now, in order; returns the ACK that it
@@ -165,7 +165,7 @@ impl<P> AckHold<P> {
         pass: &mut impl FnMut(P),
     ) -> Option<P> {
         let Offered { key, segment, .. } = offered;
-        let ack = segment.as_ref().and_then(AckInfo::of);
+        let ack = segment.as_ref().and_then(AckInfo::from_segment);
         if ack.is_none() && self.law == HoldLaw::Thin {
             // In a queue, ACKs would leave before the data behind them.
             self.release_all(now, pass);
@@ -188,7 +188,7 @@ impl<P> AckHold<P> {
         pass: &mut impl FnMut(P),
     ) -> Option<P> {
         let Offered { key, segment, len } = offered;
-        let ack = segment.as_ref().and_then(AckInfo::of);
+        let ack = segment.as_ref().and_then(AckInfo::from_segment);
         let uplink = &mut self.uplink;
         let Some((flow, segment)) = self.flows.get_mut(&key).zip(segment) else {
             // Nothing overtakes a held ACK of its flow, even if it is not understood.
@@ -202,7 +202,7 @@ impl<P> AckHold<P> {
         };
         // The newest ACK says all that this one would have said.
         let replaced = flow.held.take_if(|held| {
-            ack.zip(AckInfo::of(&held.segment)).is_some_and(|(newest, held)| newest.replaces(&held))
+            ack.zip(AckInfo::from_segment(&held.segment)).is_some_and(|(newest, held)| newest.replaces(&held))
         });
         self.dropped += u64::from(replaced.is_some());
         // One that cannot be replaced, by an ACK whose timestamps go back for instance, leaves before the newest.
@@ -322,7 +322,7 @@ impl State {
     fn new(law: HoldLaw, segment: &Segment) -> Option<Self> {
         match law {
             HoldLaw::Fixed(config) => {
-                let last = AckInfo::of(segment).filter(AckInfo::is_plain)?;
+                let last = AckInfo::from_segment(segment).filter(AckInfo::is_plain)?;
                 Some(Self::Fixed { config, last, count: 0 })
             }
             HoldLaw::Thin => Some(Self::Thin(ThinFlow::default())),
@@ -408,7 +408,9 @@ mod tests {
         let mut passed = Vec::new();
         for (flow, number_of, payload_len) in packets {
             let packet = packet(*flow, *number_of, *payload_len);
-            hold.offer(at(0), Offered::of(&packet, 52), packet, &mut |packet| passed.push(number(&packet)));
+            hold.offer(at(0), Offered::from_packet(&packet, 52), packet, &mut |packet| {
+                passed.push(number(&packet))
+            });
         }
         passed
     }
@@ -449,7 +451,8 @@ mod tests {
         let mut hold = hold(9);
         assert_eq!(offer(&mut hold, &[(1, 100, 0), (1, 200, 0)]), [100]);
         let packet = packet(1, 300, 0);
-        let replaced = hold.offer(at(3), Offered::of(&packet, 52), packet, &mut |_| panic!("it is held"));
+        let replaced =
+            hold.offer(at(3), Offered::from_packet(&packet, 52), packet, &mut |_| panic!("it is held"));
         assert_eq!(replaced.map(|packet| number(&packet)), Some(200));
         let mut passed = Vec::new();
         hold.handle_timeout(at(5), &mut |packet| passed.push(number(&packet)));
@@ -475,7 +478,7 @@ mod tests {
             // All others but the first two speak in between.
             let others = (2..MAX_FLOWS as u32).map(|flow| packet(flow, 100 + ms, 1));
             for packet in others.take(if ms == 2 { 0 } else { MAX_FLOWS }).chain([packet(flow, ack, 0)]) {
-                let offered = Offered::of(&packet, 52);
+                let offered = Offered::from_packet(&packet, 52);
                 hold.offer(at(ms.into()), offered, packet, &mut |packet| passed.push(number(&packet)));
             }
         }

@@ -100,7 +100,7 @@ impl ExternalController {
         controller
     }
 
-    fn ask(&mut self, question: impl FnOnce(&mut dyn Control) -> Steering) {
+    fn call(&mut self, question: impl FnOnce(&mut dyn Control) -> Steering) {
         // A controller that panicked is called again: it can harm only its own connection.
         let steering = question(self.control.lock().unwrap_or_else(PoisonError::into_inner).as_mut());
         self.follow(steering);
@@ -135,15 +135,15 @@ impl CongestionControl for ExternalController {
             application_limited: sample.app_limited,
             in_recovery: delivery.repair != Repair::None,
         };
-        self.ask(|control| control.on_ack(&ack));
+        self.call(|control| control.on_ack(&ack));
     }
 
     fn on_loss(&mut self, flight: u64) {
-        self.ask(|control| control.on_loss(Bytes(flight)));
+        self.call(|control| control.on_loss(Bytes(flight)));
     }
 
     fn on_timeout(&mut self, now: Instant, flight: u64) {
-        self.ask(|control| control.on_timeout(now, Bytes(flight)));
+        self.call(|control| control.on_timeout(now, Bytes(flight)));
     }
 
     fn in_start_up(&self) -> bool {

@@ -72,16 +72,16 @@ impl Controller {
         let window = config.window(mss);
         Self(match config.algorithm {
             Algorithm::NewReno => Kind::Reno(reno::Reno::new(window)),
-            Algorithm::Cubic(own) => Kind::Cubic(cubic::Cubic::new(window, own)),
+            Algorithm::Cubic(config) => Kind::Cubic(cubic::Cubic::new(window, config)),
             Algorithm::Vegas => Kind::Vegas(vegas::Vegas::new(window)),
             Algorithm::Copa => Kind::Copa(Box::new(copa::Copa::new(window))),
             Algorithm::Allegro => Kind::Pcc(Box::new(pcc::Pcc::new(window, pcc::Law::Allegro, start))),
             Algorithm::Vivace => Kind::Pcc(Box::new(pcc::Pcc::new(window, pcc::Law::Vivace, start))),
             Algorithm::Prague => Kind::Prague(prague::Prague::new(window)),
-            Algorithm::Rre(own) => Kind::Rre(Box::new(rre::Rre::new(window, own, start))),
-            Algorithm::Bbr(own) => Kind::Bbr(Box::new(bbr::Bbr::new(window, own, start))),
+            Algorithm::Rre(config) => Kind::Rre(Box::new(rre::Rre::new(window, config, start))),
+            Algorithm::Bbr(config) => Kind::Bbr(Box::new(bbr::Bbr::new(window, config, start))),
             Algorithm::Bbr3 => Kind::Bbr3(Box::new(bbr::Bbr3::new(window, start))),
-            Algorithm::TackBbr(own) => Kind::TackBbr(Box::new(bbr::TackBbr::new(window, own, start))),
+            Algorithm::TackBbr(config) => Kind::TackBbr(Box::new(bbr::TackBbr::new(window, config, start))),
             Algorithm::External(factory) => {
                 Kind::External(Box::new(external::ExternalController::new(window, factory)))
             }
@@ -235,7 +235,7 @@ impl Controller {
             Pacing::On => true,
             Pacing::Off => false,
         };
-        paced.then(|| Pacer::of(bursts))
+        paced.then(|| Pacer::new(bursts))
     }
 
     /// Reports an ACK, after all other calls that the ACK caused. Called only if [`Self::wants_delivery`].

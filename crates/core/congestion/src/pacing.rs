@@ -74,7 +74,7 @@ pub struct Pacer {
 
 impl Pacer {
     /// A pacer that has sent nothing yet.
-    pub fn of(bursts: Bursts) -> Self {
+    pub fn new(bursts: Bursts) -> Self {
         Self { bursts, ..Self::default() }
     }
 
@@ -104,7 +104,7 @@ impl Pacer {
     /// Records that `bytes` leave at `now`, at `rate`; while `rate` is `None` nothing is delayed.
     pub fn on_sent(&mut self, bytes: u64, now: Instant, rate: Option<BitRate>, mss: u64) {
         let Some(rate) = rate.filter(|rate| rate.as_bps() > 0) else {
-            *self = Self::of(self.bursts).at_least(self.least);
+            *self = Self::new(self.bursts).at_least(self.least);
             return;
         };
         if now >= self.next_at && (self.burst_left == 0 || now > self.burst_at) {

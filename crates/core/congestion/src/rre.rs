@@ -115,10 +115,10 @@ impl CongestionControl for Rre {
             limited: sample.app_limited,
             repairing: delivery.repair != Repair::None,
         });
-        if self.core.tells()
+        if self.core.has_evidence()
             && let Some(client) = &self.client
         {
-            client.change(|client| self.core.tell(client));
+            client.change(|client| self.core.update_client(client));
         }
         self.update_window();
     }

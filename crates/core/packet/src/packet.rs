@@ -130,7 +130,7 @@ impl Packet {
     #[inline]
     pub fn ack_info(&self) -> Option<AckInfo> {
         match &self.transport {
-            Transport::Tcp(segment) => AckInfo::of(segment),
+            Transport::Tcp(segment) => AckInfo::from_segment(segment),
             Transport::Udp(_) | Transport::Tack(_) => None,
         }
     }

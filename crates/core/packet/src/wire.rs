@@ -112,7 +112,7 @@ pub fn encode_headers(packet: &Packet, snap_len: usize) -> Result<Vec<u8>, Encod
 
 /// Appends the bytes of `packet` to `bytes`, which is unchanged on error.
 pub fn encode_into(packet: &Packet, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
-    let stream = Stream::of(packet);
+    let stream = Stream::from_packet(packet);
     let content = match &packet.transport {
         Transport::Tcp(segment) => stream.tcp(segment),
         Transport::Udp(datagram) => stream.udp(*datagram)?,
@@ -164,7 +164,7 @@ pub fn encode_foreign(packet: &Packet, content: &[u8], bytes: &mut Vec<u8>) -> R
 /// If [`encode`] would not have produced the bytes, apart from TTL, DSCP and the form of a zero checksum.
 pub fn decode(bytes: &[u8]) -> Result<Packet, DecodeError> {
     let (packet, content) = decode_foreign(bytes)?;
-    Stream::of(&packet).verify(&packet.transport, content)?;
+    Stream::from_packet(&packet).verify(&packet.transport, content)?;
     Ok(packet)
 }
 

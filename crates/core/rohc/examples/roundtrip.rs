@@ -14,17 +14,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for number in 0..12 {
         let header = acknowledgment(number);
         let len = header.emit(&mut packet).ok_or("no room for the header")?;
-        let made = compressor.compress(&packet[..len], &mut rohc)?;
+        let compressed = compressor.compress(&packet[..len], &mut rohc)?;
         println!(
             "{number:>6}  {:>2}->{:<2}  {:<9}  {:02x?}",
             len,
-            made.len,
-            made.format.name(),
-            &rohc[..made.len]
+            compressed.len,
+            compressed.format.name(),
+            &rohc[..compressed.len]
         );
 
         // The other end of the link.
-        let done = decompressor.decompress(&rohc[..made.len], &mut back)?;
+        let done = decompressor.decompress(&rohc[..compressed.len], &mut back)?;
         assert_eq!(back[..done.len], packet[..len]);
         if let Some(feedback) = done.feedback {
             // Send the feedback back. A compressor also works without it, but then repeats its updates.

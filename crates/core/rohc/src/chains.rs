@@ -91,11 +91,11 @@ pub(crate) fn read_static_chain(
         let behind = layers.count();
         let mut number = 0;
         static_ip(reader, header, &mut number)?;
-        let version = Version::of(&header.ip);
+        let version = Version::from_ip(&header.ip);
         if expected.is_some_and(|expected| expected != version) {
             return Err(Short);
         }
-        let mut next = Next::of(number, version);
+        let mut next = Next::from_protocol(number, version);
         while let Some(Next::Layer(kind)) = next {
             let bytes = layers.append(kind, |room| static_layer(reader, kind, room))?;
             next = Next::behind(kind, bytes, version);

@@ -224,7 +224,7 @@ impl Channel {
         // A segmented unit does not include feedback.
         let (before, unit) = self.scratch.split_at_mut(FEEDBACK_BYTES);
         let (len, format, cid) = match self.compressor.compress(packet, unit) {
-            Ok(made) => (made.len, made.format, made.cid),
+            Ok(compressed) => (compressed.len, compressed.format, compressed.cid),
             Err(error) => {
                 let cid = self.plain.cid.ok_or(SendError::Compress(error))?;
                 let name = Cid { space: self.config.cids, number: cid };

@@ -227,9 +227,9 @@ impl Compressor {
     /// See [`CompressError`]. The packet must then be sent uncompressed; later packets can still be compressed.
     pub fn compress(&mut self, packet: &[u8], out: &mut [u8]) -> Result<Compressed, CompressError> {
         if let Some(cid) = self.flows.latest_cid()
-            && let Some(made) = self.quick(cid, packet, out)
+            && let Some(compressed) = self.quick(cid, packet, out)
         {
-            return Ok(made);
+            return Ok(compressed);
         }
         // Borrowed, because the header is large and moving it would stall on the stores that just filled it.
         let mut parsed = Header::parse_apart(packet);
@@ -244,8 +244,8 @@ impl Compressor {
             Some(cid) => cid,
             None => {
                 let cid = self.find_other(key)?;
-                if let Some(made) = self.quick(cid, packet, out) {
-                    return Ok(made);
+                if let Some(compressed) = self.quick(cid, packet, out) {
+                    return Ok(compressed);
                 }
                 cid
             }
@@ -257,7 +257,7 @@ impl Compressor {
     #[cold]
     fn compress_layered(&mut self, packet: &[u8], out: &mut [u8]) -> Result<Compressed, CompressError> {
         let mut layers = self.layers.take().unwrap_or_else(|| Box::new(Layers::EMPTY));
-        let made = match layers.read(packet) {
+        let compressed = match layers.read(packet) {
             Ok((mut header, options, packet)) => {
                 let mut key = [0; KEY_LEN];
                 let key = layered_key(&layers, &header, &mut key);
@@ -273,7 +273,7 @@ impl Compressor {
             Err(error) => Err(CompressError::Header(error)),
         };
         self.layers = Some(layers);
-        made
+        compressed
     }
 
     /// Compresses a packet in the context of its flow.
@@ -297,8 +297,8 @@ impl Compressor {
         let mut writer = Writer::new(out);
         let place =
             ContextChoice { cid: Cid { space: self.config.cids, number: cid }, base, now_ms: self.now_ms };
-        let made = slot.context.compress(&mut chain, options, packet, place, &self.config, &mut writer);
-        let format = made.map_err(|fault| match fault {
+        let compressed = slot.context.compress(&mut chain, options, packet, place, &self.config, &mut writer);
+        let format = compressed.map_err(|fault| match fault {
             Fault::Options => CompressError::Options,
             Fault::Short => CompressError::OutputTooSmall,
         })?;

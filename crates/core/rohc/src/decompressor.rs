@@ -333,7 +333,7 @@ impl Decompressor {
             *head = first;
             return Ok((1 + copy_plain(rest, tail)?, FormatKind::Plain));
         };
-        let format = Format::of(first, context.is_sequential()).ok_or(DecompressErrorKind::Malformed)?;
+        let format = Format::find(first, context.is_sequential()).ok_or(DecompressErrorKind::Malformed)?;
         if context.damaged && !format.crc7 {
             return Err(DecompressErrorKind::Damaged);
         }

@@ -37,12 +37,12 @@ impl Both {
         let ready = self.compressors[1].has_quick_path();
         let [general, quick] = &mut self.compressors;
         let [out, other] = &mut self.out;
-        let made = general.compress(packet, out);
-        assert_eq!(made, quick.compress(packet, other));
-        let made = made.ok()?;
-        assert_eq!(out[..made.len], other[..made.len], "{}", made.format.name());
+        let compressed = general.compress(packet, out);
+        assert_eq!(compressed, quick.compress(packet, other));
+        let compressed = compressed.ok()?;
+        assert_eq!(out[..compressed.len], other[..compressed.len], "{}", compressed.format.name());
         self.quick[0] += u32::from(ready);
-        Some(out[..made.len].to_vec())
+        Some(out[..compressed.len].to_vec())
     }
 
     /// Decompresses on both, and passes the feedback to the compressors.

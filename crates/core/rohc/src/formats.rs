@@ -338,7 +338,7 @@ pub(crate) static COMMON: Format = format(FormatKind::CoCommon, 0b111_1101, 7, &
 
 impl Format {
     /// Finds the format for a first byte: co_common, or one of the formats that the context's IP-ID behaviour selects.
-    pub(crate) fn of(first: u8, sequential: bool) -> Option<&'static Self> {
+    pub(crate) fn find(first: u8, sequential: bool) -> Option<&'static Self> {
         let index = FIRST_BYTE[usize::from(sequential)][usize::from(first)];
         match usize::from(index) {
             at @ 0..8 => Some(if sequential { &SEQ[at] } else { &RND[at] }),
@@ -419,7 +419,7 @@ mod tests {
         for sequential in [false, true] {
             for first in 0xe0..=0xffu8 {
                 let expected = matches!(first, 0xfa | 0xfb);
-                assert_eq!(Format::of(first, sequential).is_some(), expected, "{first:#x}");
+                assert_eq!(Format::find(first, sequential).is_some(), expected, "{first:#x}");
             }
         }
     }

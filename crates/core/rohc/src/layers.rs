@@ -59,7 +59,7 @@ pub(crate) enum Version {
 }
 
 impl Version {
-    pub(crate) const fn of(ip: &Ip) -> Self {
+    pub(crate) const fn from_ip(ip: &Ip) -> Self {
         match ip {
             Ip::V4 { .. } => Self::V4,
             Ip::V6 { .. } => Self::V6,
@@ -77,7 +77,7 @@ impl Version {
 impl Next {
     /// The meaning of a protocol number within an IP header of this version. Returns `None` for headers that are not
     /// compressed.
-    pub(crate) const fn of(number: u8, within: Version) -> Option<Self> {
+    pub(crate) const fn from_protocol(number: u8, within: Version) -> Option<Self> {
         Some(match (number, within) {
             (protocol::TCP, _) => Self::Tcp,
             (protocol::IPV4, _) => Self::Ip(Version::V4),
@@ -107,7 +107,7 @@ impl Next {
             }
             _ => bytes[0],
         };
-        Self::of(number, within)
+        Self::from_protocol(number, within)
     }
 }
 
@@ -243,7 +243,7 @@ impl Layers {
         self.bytes.copy_within(at..end, at + len);
         packet::static_ip(ip, next, &mut self.bytes[at..at + len]);
         self.layers.copy_within(index..usize::from(self.count), index + 1);
-        let kind = Version::of(ip).kind();
+        let kind = Version::from_ip(ip).kind();
         self.layers[index] = Layer { kind, at: at as u16, len: len as u16, ..Layer::NONE };
         self.count += 1;
         for layer in &mut self.layers[index + 1..usize::from(self.count)] {

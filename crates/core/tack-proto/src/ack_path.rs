@@ -47,10 +47,11 @@ struct Run {
 }
 
 impl AckPath {
-    /// An ACK that left at `left` of its sender's clock arrived at `now`, `own` on ours. The round trip took `rtt`, and
+    /// An ACK that left at `left` of its sender's clock arrived at `now`, `arrived` on ours. The round trip took `rtt`, and
     /// `rtt_min` where nothing queues: a clock that is wrong, or a receiver that lies, cannot make a queue longer than that.
-    pub fn on_ack(&mut self, now: Instant, own: Stamp, left: Stamp, rtt: Duration, rtt_min: Duration) {
-        let queueing = self.delay.update(now, own.0.wrapping_sub(left.0)).min(rtt.saturating_sub(rtt_min));
+    pub fn on_ack(&mut self, now: Instant, arrived: Stamp, left: Stamp, rtt: Duration, rtt_min: Duration) {
+        let queueing =
+            self.delay.update(now, arrived.0.wrapping_sub(left.0)).min(rtt.saturating_sub(rtt_min));
         if queueing.min(self.queueing) >= QUEUEING_MIN {
             self.gaps.update(now, now.saturating_since(self.last_arrival));
         }

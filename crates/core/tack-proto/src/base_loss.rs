@@ -117,12 +117,12 @@ impl BaseLoss {
             .quartile
             .update(now, delay_us, range)
             .is_some_and(|above| above <= range.saturating_sub(delay.saturating_sub(above)) / LOW_PART);
-        let own = match delay <= little {
+        let current = match delay <= little {
             true => Wait::None,
             false if usual => Wait::Usual,
             false => Wait::Long,
         };
-        let wait = self.before.replace(own).map_or(Wait::Long, |before| before.max(own));
+        let wait = self.before.replace(current).map_or(Wait::Long, |before| before.max(current));
         self.on_arrival(now, wait);
         wait
     }

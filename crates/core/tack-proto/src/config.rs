@@ -197,8 +197,8 @@ impl Config {
     pub fn max_unread(&self) -> Bytes {
         // Streams of the peer, stream 0, and ours: the peer allows as many.
         let streams = 2 * u64::from(self.max_streams.max(1)) + 1;
-        let own = self.min_stream_buffer.min(self.receive_buffer).min(self.stream_buffer);
-        Bytes(self.max_receive_buffer.0.max(self.receive_buffer.0).saturating_add(streams * own.0))
+        let floor = self.min_stream_buffer.min(self.receive_buffer).min(self.stream_buffer);
+        Bytes(self.max_receive_buffer.0.max(self.receive_buffer.0).saturating_add(streams * floor.0))
     }
 
     fn payload_of(&self, mtu: Bytes) -> u32 {

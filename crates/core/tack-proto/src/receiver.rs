@@ -258,11 +258,11 @@ impl Receiver {
             self.received += bytes;
         }
         self.ce = self.ce.wrapping_add(u16::from(marked));
-        let own = Stamp::at(now, self.clock_offset);
-        self.reference.on_packet(now, own, departed);
+        let arrived = Stamp::at(now, self.clock_offset);
+        self.reference.on_packet(now, arrived, departed);
         self.on_stamp(number, departed);
         self.clock.on_packet(now, bytes);
-        let delay_us = own.0.wrapping_sub(departed.0);
+        let delay_us = arrived.0.wrapping_sub(departed.0);
         let wait = self.arrivals.on_delay(now, number, delay_us, self.clock.rtt_min());
         self.take(now, number, wait);
     }

@@ -157,7 +157,7 @@ pub(super) struct Numbers {
     /// The lowest bit of the streams that this end opens.
     own_bit: u32,
     /// Streams of ours, and how many the peer allows, counted from the first.
-    own: u32,
+    opened: u32,
     own_limit: u32,
     /// Streams of the peer, and how many were allowed it.
     peers: u32,
@@ -183,9 +183,9 @@ impl Numbers {
     pub fn new(client: bool, most: u16) -> Self {
         let (own_bit, most) = (u32::from(!client), u32::from(most.max(1)));
         // Stream 0 is the client's first.
-        let (own, peers) = (u32::from(client), u32::from(!client));
+        let (opened, peers) = (u32::from(client), u32::from(!client));
         let peers_limit = peers + (1 << most.ilog2());
-        Self { own_bit, own, own_limit: own, peers, peers_limit, over: 0, most }
+        Self { own_bit, opened, own_limit: opened, peers, peers_limit, over: 0, most }
     }
 
     /// The peer's streams that may be open before it hears of more: their logarithm, as a hello has it.
@@ -195,14 +195,14 @@ impl Numbers {
 
     /// The peer's hello said so of our streams.
     pub fn greet(&mut self, allowance: u8) {
-        self.own_limit = self.own + (1 << allowance.min(15));
+        self.own_limit = self.opened + (1 << allowance.min(15));
     }
 
     /// Opens a stream of ours.
     pub fn open(&mut self) -> Option<StreamId> {
-        (self.own < self.own_limit).then(|| {
-            self.own += 1;
-            StreamId(2 * (self.own - 1) + self.own_bit)
+        (self.opened < self.own_limit).then(|| {
+            self.opened += 1;
+            StreamId(2 * (self.opened - 1) + self.own_bit)
         })
     }
 
@@ -211,9 +211,9 @@ impl Numbers {
         if limit > MAX_COUNT {
             return Err(Violation);
         }
-        let was_out = self.own >= self.own_limit;
+        let was_out = self.opened >= self.own_limit;
         self.own_limit = self.own_limit.max(limit);
-        Ok(was_out && self.own < self.own_limit)
+        Ok(was_out && self.opened < self.own_limit)
     }
 
     /// The meaning of `id`, which the peer names.
@@ -221,7 +221,7 @@ impl Numbers {
     pub fn named(&self, id: StreamId) -> Named {
         let (place, ours) = (id.0 / 2, id.0 % 2 == self.own_bit);
         match ours {
-            true if place < self.own => Named::Known,
+            true if place < self.opened => Named::Known,
             true => Named::Wrong,
             false if place < self.peers => Named::Known,
             false if place < self.peers_limit => Named::Opens,

@@ -26,10 +26,10 @@ impl Reference {
         Self { rule, best: None }
     }
 
-    /// A packet that left at `departed` arrived at `now`, `own` on our clock.
+    /// A packet that left at `departed` arrived at `now`, `arrived` on our clock.
     #[inline]
-    pub fn on_packet(&mut self, now: Instant, own: Stamp, departed: Stamp) {
-        let delay = own.0.wrapping_sub(departed.0);
+    pub fn on_packet(&mut self, now: Instant, arrived: Stamp, departed: Stamp) {
+        let delay = arrived.0.wrapping_sub(departed.0);
         let better = match (self.rule, self.best) {
             (_, None) | (Timing::Newest, _) => true,
             (Timing::LeastDelay, Some(best)) => (delay.wrapping_sub(best.delay) as i32) < 0,

@@ -109,7 +109,7 @@ mod tests {
         let mut passed = Vec::new();
         for (ack, payload) in segments {
             let frame = segment(*ack, payload);
-            hold.offer(Instant::ZERO, Offered::of(&frame, 52), frame, &mut |frame| {
+            hold.offer(Instant::ZERO, Offered::from_packet(&frame, 52), frame, &mut |frame| {
                 passed.push(ack_of(&frame));
             });
         }

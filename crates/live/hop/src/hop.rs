@@ -325,7 +325,7 @@ impl Hop<'_> {
                 let frame = Frame::Live(datagram);
                 match thinner {
                     Some(thinner) => {
-                        let offered = Offered::of(&frame, frame.len().0 as u32);
+                        let offered = Offered::from_packet(&frame, frame.len().0 as u32);
                         drop(thinner.offer(now, offered, frame, &mut pass));
                     }
                     None => pass(frame),

@@ -206,7 +206,7 @@ mod tests {
                 assert_eq!(made.segment(), Some(segment));
                 assert!(made.is_intact());
                 assert_eq!((made.flow_key(), made.destination()), (like.flow_key(), like.destination()));
-                assert!(MARKER.made(42, made.payload()));
+                assert!(MARKER.matches(42, made.payload()));
                 let header_len = if is_v4 { 20 } else { 40 };
                 // Another implementation can parse it.
                 let tcp = TcpHeaderSlice::from_slice(&made.bytes()[header_len..]).unwrap();

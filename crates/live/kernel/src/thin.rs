@@ -187,7 +187,7 @@ fn turn(
     let mut turned = context.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word)).skip(4);
     let mut next = || turned.next().unwrap_or_default();
     let (rate, _, free_at) = (next(), next(), next());
-    room.hold.set_uplink(Uplink::told(BitRate::from_bps(rate), Instant::from_nanos(free_at)));
+    room.hold.set_uplink(Uplink::new(BitRate::from_bps(rate), Instant::from_nanos(free_at)));
     let (packets, acks, sent_bytes) = (next(), next(), next());
     let (dropped_acks, refused_packets) = (room.hold.dropped(), room.refused_packets);
     Ok(Counters { packets, acks, dropped_acks, refused_packets, sent_bytes })

@@ -119,7 +119,12 @@ impl Core {
                 read = wire::segment(packet).map(|(_, segment)| segment);
                 let now = Instant::from_nanos(*now);
                 let hold = read.as_ref().and_then(|segment| {
-                    self.flow.longest_hold(now, &self.uplink, segment, AckInfo::of(segment).as_ref())
+                    self.flow.longest_hold(
+                        now,
+                        &self.uplink,
+                        segment,
+                        AckInfo::from_segment(segment).as_ref(),
+                    )
                 });
                 verdict = hold.map_or(PASS, |hold| hold.as_nanos());
                 if hold.is_none() {
@@ -140,7 +145,7 @@ impl Core {
             self.flow.note_passed(now, segment);
         }
         self.uplink.note_queued(now, len);
-        if segment.is_none_or(|segment| AckInfo::of(segment).is_none()) {
+        if segment.is_none_or(|segment| AckInfo::from_segment(segment).is_none()) {
             self.uplink.note_data();
         }
     }

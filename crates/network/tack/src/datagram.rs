@@ -56,7 +56,7 @@ pub(crate) fn sealed_for(datagram: &[u8], implied: Option<u32>) -> Option<u32> {
     if is_handshake(datagram) {
         return None;
     }
-    let prefix = Prefix::of(datagram).ok()?;
+    let prefix = Prefix::parse(datagram).ok()?;
     let leaves_out = prefix.short && prefix.connection == ConnectionId(0);
     Some(implied.filter(|_| leaves_out).unwrap_or(prefix.connection.0))
 }

@@ -339,7 +339,7 @@ impl Hub {
         }
         let taken = session.on_sealed(at, from, ecn, bytes);
         if taken != Sealed::Taken
-            && let Ok(prefix) = Prefix::of(bytes)
+            && let Ok(prefix) = Prefix::parse(bytes)
         {
             session.on_not_taken(at, prefix, bytes.len(), taken);
         }

@@ -110,7 +110,7 @@ impl Holders {
 
     /// The same, if it is a pure ACK with no options except timestamps and SACK.
     pub fn ack_info(&self, packet: &PacketRef) -> Option<AckInfo> {
-        AckInfo::of(self.segment(packet)?)
+        AckInfo::from_segment(self.segment(packet)?)
     }
 
     /// The packet has one more holder.

@@ -170,18 +170,18 @@ impl ThinFlow {
     pub fn words(&self) -> [u64; 17] {
         let some = |number: Option<u32>| number.map_or(0, |number| 1 + u64::from(number));
         let acks = self.acks;
-        let of = |field: fn(&Acks) -> u64| acks.as_ref().map_or(0, field);
+        let field_of = |field: fn(&Acks) -> u64| acks.as_ref().map_or(0, field);
         let RoundTrip { smoothed, syn, echo, stamped } = self.round_trip;
         [
             self.scale.into(),
             self.mss.unwrap_or(0).into(),
             acks.is_some().into(),
-            of(|acks| acks.first.0.into()),
-            of(|acks| acks.last.0.into()),
-            of(|acks| (!acks.last_sack.is_empty()).into()),
-            of(|acks| acks.last_at.as_nanos()),
-            of(|acks| acks.passed.0.into()),
-            of(|acks| acks.window.into()),
+            field_of(|acks| acks.first.0.into()),
+            field_of(|acks| acks.last.0.into()),
+            field_of(|acks| (!acks.last_sack.is_empty()).into()),
+            field_of(|acks| acks.last_at.as_nanos()),
+            field_of(|acks| acks.passed.0.into()),
+            field_of(|acks| acks.window.into()),
             some(self.finished.map(|end| end.0)),
             self.probed.into(),
             smoothed.is_some().into(),

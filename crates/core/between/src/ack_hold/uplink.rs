@@ -46,7 +46,7 @@ impl Uplink {
     }
 
     /// An uplink of a rate that may be known, zero if it is not, and that will be free at `free_at`.
-    pub fn told(rate: BitRate, free_at: Instant) -> Self {
+    pub fn new(rate: BitRate, free_at: Instant) -> Self {
         Self { free_at, ..Self::of_rate(rate) }
     }
 

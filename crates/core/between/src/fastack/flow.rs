@@ -54,7 +54,7 @@ struct Syn {
 }
 
 impl Syn {
-    fn of(segment: &Segment) -> Self {
+    fn from_segment(segment: &Segment) -> Self {
         Self {
             next: segment.seq + 1,
             scale: segment.window_scale,
@@ -181,13 +181,13 @@ impl Flow {
 
     /// The sender's SYN, on its way to the client.
     pub fn sender_syn(&mut self, now: Instant, segment: &Segment) {
-        self.take_syns(now, Some(Syn::of(segment)), self.client_syn);
+        self.take_syns(now, Some(Syn::from_segment(segment)), self.client_syn);
     }
 
     /// The client's SYN, on its way to the sender.
     pub fn client_syn(&mut self, now: Instant, segment: &Segment, ip: IpHeader) {
         self.client_ip = ip;
-        self.take_syns(now, self.sender_syn, Some(Syn::of(segment)));
+        self.take_syns(now, self.sender_syn, Some(Syn::from_segment(segment)));
     }
 
     fn take_syns(&mut self, now: Instant, sender: Option<Syn>, client: Option<Syn>) {

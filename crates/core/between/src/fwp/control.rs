@@ -162,7 +162,7 @@ impl ToShim {
     /// # Errors
     /// If [`ToShim::encode`] cannot have written the bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self, Misread> {
-        let mut fields = Fields::of(bytes)?;
+        let mut fields = Fields::new(bytes)?;
         let message = match fields.kind {
             kind::REGISTER => {
                 Self::Register { version: fields.byte()?, local: fields.end()?, remote: fields.end()? }
@@ -209,7 +209,7 @@ impl<'a> ToReader<'a> {
     /// # Errors
     /// If [`ToReader::encode`] cannot have written the bytes for a message that follows the module's rules.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, Misread> {
-        let mut fields = Fields::of(bytes)?;
+        let mut fields = Fields::new(bytes)?;
         let message = match fields.kind {
             kind::REGISTERED => Self::Registered {
                 nonce: fields.array()?,
@@ -279,7 +279,7 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    fn of(bytes: &'a [u8]) -> Result<Self, Misread> {
+    fn new(bytes: &'a [u8]) -> Result<Self, Misread> {
         let (kind, rest) = bytes.split_first().ok_or(Misread::Kind(None))?;
         Ok(Self { kind: *kind, rest, len: bytes.len() })
     }

@@ -86,7 +86,7 @@ struct LastHeader {
 }
 
 impl LastHeader {
-    fn of(segment: &Segment) -> Self {
+    fn from_segment(segment: &Segment) -> Self {
         Self { ack: segment.ack, window: segment.window, timestamps: segment.timestamps }
     }
 }
@@ -334,7 +334,7 @@ impl<P: SegmentPacket> Flow<P> {
             self.count(now, 0, config, limit, &mut out.counters, readers);
         }
         self.pass(text);
-        self.last_header = LastHeader::of(segment);
+        self.last_header = LastHeader::from_segment(segment);
         if self.held.is_empty() {
             return Fate::Passes(packet);
         }
@@ -444,7 +444,7 @@ impl<P: SegmentPacket> Flow<P> {
             match self.announce(now, hole, (config, is_links), readers) {
                 Ok(()) => {
                     out.counters.holes += 1;
-                    self.fill(now, hole, LastHeader::of(&new.segment), Some(&new.packet), out);
+                    self.fill(now, hole, LastHeader::from_segment(&new.segment), Some(&new.packet), out);
                 }
                 Err(reason) => self.leave(now, hole, reason, config, &mut out.counters),
             }
@@ -457,7 +457,7 @@ impl<P: SegmentPacket> Flow<P> {
     /// Delivers `held` to the host.
     fn hand_on(&mut self, held: Held<P>, out: &mut Outbox<P>) {
         self.pass(held.text);
-        self.last_header = LastHeader::of(&held.segment);
+        self.last_header = LastHeader::from_segment(&held.segment);
         out.down.push_back(held.packet);
     }
 
@@ -669,7 +669,7 @@ impl<P: SegmentPacket> Flow<P> {
             readers.late(self.key, start - self.first, end - self.first, bytes);
             covered += end - start;
             overtaken &= match (segment.timestamps, hole.stamp) {
-                (Some(own), Some(stamp)) => stamp.wrapping_sub(own.value) as i32 >= 0,
+                (Some(late), Some(stamp)) => stamp.wrapping_sub(late.value) as i32 >= 0,
                 _ => false,
             };
         }

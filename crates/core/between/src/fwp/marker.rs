@@ -48,7 +48,7 @@ impl Marker {
     }
 
     /// True if `content`, whose first byte is at position `start` of the stream, is a placeholder.
-    pub fn made(&self, start: u64, content: &[u8]) -> bool {
+    pub fn matches(&self, start: u64, content: &[u8]) -> bool {
         content.iter().enumerate().all(|(index, byte)| *byte == self.byte(start, index))
     }
 }
@@ -68,19 +68,19 @@ mod tests {
     #[test]
     fn placeholders_begin_with_the_nonce_and_differ_by_place() {
         let marker = Marker::new([9; NONCE_LEN]);
-        let made = |start, len| {
+        let placeholder = |start, len| {
             let mut content = vec![0; len];
             marker.fill(start, &mut content);
             content
         };
-        let one = made(1000, 100);
+        let one = placeholder(1000, 100);
         assert_eq!(one[..16], [9; 16]);
-        assert!(marker.made(1000, &one) && !marker.made(1001, &one));
-        assert!(!Marker::new([8; NONCE_LEN]).made(1000, &one));
-        assert_ne!(one[16..], made(2000, 100)[16..]);
-        assert_eq!(made(0, 3), [9; 3], "shorter than the nonce");
+        assert!(marker.matches(1000, &one) && !marker.matches(1001, &one));
+        assert!(!Marker::new([8; NONCE_LEN]).matches(1000, &one));
+        assert_ne!(one[16..], placeholder(2000, 100)[16..]);
+        assert_eq!(placeholder(0, 3), [9; 3], "shorter than the nonce");
         let mut forged = one;
         forged[99] ^= 1;
-        assert!(!marker.made(1000, &forged));
+        assert!(!marker.matches(1000, &forged));
     }
 }

@@ -293,7 +293,7 @@ impl Repair {
         let range = self.next_range(now)?;
         let id = RequestId(self.next_id);
         self.next_id += 1;
-        let parts = self.missing.ask(range, id, now + self.config.deadline);
+        let parts = self.missing.mark_requested(range, id, now + self.config.deadline);
         if self.running.is_empty() {
             self.quiet_at = now + self.config.answer_timeout;
         }

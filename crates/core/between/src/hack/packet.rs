@@ -30,7 +30,7 @@ pub trait AckPacket: Clone + PartialEq {
     fn segment(&self) -> Option<Segment>;
     /// Fields of a pure TCP ACK with no options except timestamps and SACK; `None` for anything else.
     fn ack_info(&self) -> Option<AckInfo> {
-        AckInfo::of(&self.segment()?)
+        AckInfo::from_segment(&self.segment()?)
     }
     /// The Timestamps option of a TCP segment; `None` for anything else.
     fn timestamps(&self) -> Option<FlowTimestamps>;

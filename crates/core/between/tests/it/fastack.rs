@@ -138,7 +138,7 @@ impl Script {
     }
 
     /// The client sends `segment`; returns what is forwarded.
-    fn says(&mut self, segment: Segment) -> Option<Segment> {
+    fn client_sends(&mut self, segment: Segment) -> Option<Segment> {
         let packet = self.packet(CLIENT, SENDER, segment);
         let verdict = self.agent.handle_uplink(self.now, &packet);
         self.agent.check().unwrap();
@@ -182,7 +182,7 @@ fn a_block_ack_answers_for_the_client_two_segments_at_a_time() {
     assert_eq!(s.numbers(), [2_000, 4_000, 5_000]);
     // The client's own ACKs contain no more information.
     for number in [2_000, 4_000, 5_000] {
-        assert_eq!(s.says(s.ack(number, &[])), None);
+        assert_eq!(s.client_sends(s.ack(number, &[])), None);
     }
     assert_eq!((s.agent.counters().forged_acks, s.agent.counters().suppressed_acks), (3, 3));
     assert_eq!(s.agent.poll_timeout().map(|due| due > s.now), Some(true), "early wake-ups do no harm");
@@ -199,10 +199,10 @@ fn a_hole_after_the_retry_limit_is_the_senders_to_fill() {
     s.block_ack(&segments);
     assert_eq!(s.numbers(), [1_000], "not past the segment that was given up");
     // The client's own first ACK of that number is no news, but its duplicates are, with their SACK blocks.
-    assert_eq!(s.says(s.ack(1_000, &[])), None);
+    assert_eq!(s.client_sends(s.ack(1_000, &[])), None);
     for blocks in [(2_000, 3_000), (2_000, 4_000), (2_000, 5_000)] {
         let duplicate = s.ack(1_000, &[blocks]);
-        assert_eq!(s.says(duplicate), Some(duplicate));
+        assert_eq!(s.client_sends(duplicate), Some(duplicate));
     }
     assert_eq!(s.copies(), [0; 0], "the agent never had it");
     // The sender fills the hole; data that waited behind it is acknowledged at once, with one ACK (RFC 5681 section
@@ -210,7 +210,7 @@ fn a_hole_after_the_retry_limit_is_the_senders_to_fill() {
     s.wait(1);
     s.delivers(&[1_000]);
     assert_eq!(s.numbers(), [5_000]);
-    assert_eq!(s.says(s.ack(5_000, &[])), None);
+    assert_eq!(s.client_sends(s.ack(5_000, &[])), None);
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn duplicates_without_sack_pass_too() {
     s.block_ack(&segments);
     assert_eq!(s.numbers(), [0; 0]);
     for _ in 0..4 {
-        assert!(s.says(s.ack(0, &[])).is_some());
+        assert!(s.client_sends(s.ack(0, &[])).is_some());
     }
 }
 
@@ -233,10 +233,10 @@ fn losses_behind_the_clients_nic_are_retransmitted_from_the_cache() {
     // The client's host drops the second segment. Its sender considers it delivered and must not learn of the loss.
     s.sender_clock += 50;
     s.sends(&[5_000]);
-    assert_eq!(s.says(s.ack(1_000, &[(2_000, 3_000)])), None);
-    assert_eq!(s.says(s.ack(1_000, &[(2_000, 4_000)])), None);
+    assert_eq!(s.client_sends(s.ack(1_000, &[(2_000, 3_000)])), None);
+    assert_eq!(s.client_sends(s.ack(1_000, &[(2_000, 4_000)])), None);
     assert_eq!(s.copies(), [0; 0], "two segments above it may have overtaken it");
-    assert_eq!(s.says(s.ack(1_000, &[(2_000, 5_000)])), None);
+    assert_eq!(s.client_sends(s.ack(1_000, &[(2_000, 5_000)])), None);
     let copy = s.agent.poll_down().map(|packet| segment_of(&packet)).unwrap();
     assert_eq!((copy.seq, copy.payload_len), (s.first + 1_000, LEN));
     assert_eq!(
@@ -245,13 +245,13 @@ fn losses_behind_the_clients_nic_are_retransmitted_from_the_cache() {
         "with a clock that the client does not take for an old one"
     );
     // One copy is enough while its fate is unknown; the client's silence afterwards causes another one.
-    assert_eq!(s.says(s.ack(1_000, &[(2_000, 5_000)])), None);
+    assert_eq!(s.client_sends(s.ack(1_000, &[(2_000, 5_000)])), None);
     assert_eq!(s.copies(), [0; 0]);
     s.block_ack(&[(copy, false)]);
-    s.says(s.ack(1_000, &[(2_000, 5_000)]));
+    s.client_sends(s.ack(1_000, &[(2_000, 5_000)]));
     assert_eq!(s.copies(), [1_000], "the link gave it up: again");
     s.block_ack(&[(copy, true)]);
-    assert_eq!(s.says(s.ack(5_000, &[])), None);
+    assert_eq!(s.client_sends(s.ack(5_000, &[])), None);
     assert_eq!(s.numbers(), [0; 0]);
     assert_eq!(s.agent.counters().local_retransmissions, 2);
 }
@@ -266,7 +266,7 @@ fn duplicates_made_before_a_segment_arrived_do_not_count_against_it() {
     assert_eq!(s.numbers(), [2_000, 4_000]);
     // These ACKs were sent before the first segment reached the NIC.
     for blocks in [(1_000, 2_000), (1_000, 3_000), (1_000, 4_000), (1_000, 4_000)] {
-        assert_eq!(s.says(s.ack(0, &[blocks])), None);
+        assert_eq!(s.client_sends(s.ack(0, &[blocks])), None);
     }
     assert_eq!(s.copies(), [0; 0]);
 }
@@ -284,9 +284,9 @@ fn the_last_segment_is_sent_again_when_the_client_stays_silent() {
     assert_eq!(s.copies(), [0; 0], "the next one waits for twice as long");
     s.wait(1);
     assert_eq!(s.copies(), [0]);
-    assert_eq!(s.says(s.ack(1_000, &[])), None);
+    assert_eq!(s.client_sends(s.ack(1_000, &[])), None);
     // Duplicate data triggers a duplicate ACK, which is not forwarded to the sender.
-    assert!(s.says(s.ack(1_000, &[(0, 1_000)])).is_none(), "as a report of a duplicate segment");
+    assert!(s.client_sends(s.ack(1_000, &[(0, 1_000)])).is_none(), "as a report of a duplicate segment");
     assert_eq!(s.agent.counters().local_timeouts, 2);
 }
 
@@ -307,13 +307,13 @@ fn without_sack_holes_are_filled_one_after_the_other() {
     s.delivers(&[0, 1_000, 2_000, 3_000, 4_000, 5_000]);
     s.wait(60);
     for _ in 0..4 {
-        assert_eq!(s.says(s.ack(0, &[])), None);
+        assert_eq!(s.client_sends(s.ack(0, &[])), None);
     }
     assert_eq!(s.copies(), [0]);
     // Part of the missing data arrives: the next hole begins there.
-    assert_eq!(s.says(s.ack(3_000, &[])), None);
+    assert_eq!(s.client_sends(s.ack(3_000, &[])), None);
     assert_eq!(s.copies(), [3_000]);
-    assert_eq!(s.says(s.ack(6_000, &[])), None);
+    assert_eq!(s.client_sends(s.ack(6_000, &[])), None);
     assert_eq!(s.copies(), [0; 0]);
     // That hole is repaired. The next loss is a separate one; data that has just arrived may still be queued in the
     // host.
@@ -321,7 +321,7 @@ fn without_sack_holes_are_filled_one_after_the_other() {
     for (wait, copies) in [(49, vec![]), (1, vec![6_000])] {
         s.wait(wait);
         for _ in 0..4 {
-            assert!(s.says(s.ack(6_000, &[])).is_none());
+            assert!(s.client_sends(s.ack(6_000, &[])).is_none());
         }
         assert_eq!(s.copies(), copies);
     }
@@ -333,12 +333,12 @@ fn without_sack_holes_are_filled_one_after_the_other() {
 fn a_copy_that_was_refused_is_tried_again() {
     let mut s = Script::new();
     s.delivers(&[0, 1_000, 2_000, 3_000]);
-    s.says(s.ack(0, &[(1_000, 4_000)]));
+    s.client_sends(s.ack(0, &[(1_000, 4_000)]));
     let copy = s.agent.poll_down().unwrap();
     s.agent.handle_refused(s.now, &copy);
     assert_eq!(s.agent.counters().refused_copies, 1);
     s.delivers(&[4_000, 5_000, 6_000]);
-    s.says(s.ack(0, &[(1_000, 7_000)]));
+    s.client_sends(s.ack(0, &[(1_000, 7_000)]));
     assert_eq!(s.copies(), [0]);
 }
 
@@ -369,7 +369,7 @@ fn no_more_window_is_promised_than_the_client_did() {
     assert_eq!(s.forged(), [(2_000, 38_000), (4_000, 36_000)]);
     // The application stops reading: the end of the window does not move, and the window shrinks.
     let narrower = Segment { window: (38_000_u32 >> SCALE) as u16, ..s.ack(2_000, &[]) };
-    assert_eq!(s.says(narrower), None);
+    assert_eq!(s.client_sends(narrower), None);
     s.delivers(&[4_000, 5_000]);
     assert_eq!(s.forged(), [(6_000, 34_000)]);
 }
@@ -389,8 +389,8 @@ fn an_ack_that_was_overtaken_does_not_take_the_window_back() {
     let mut s = Script::new();
     s.delivers(&[0, 1_000]);
     s.forged();
-    assert_eq!(s.says(s.ack(2_000, &[])), None);
-    assert_eq!(s.says(Segment { window: 0, ..s.ack(1_000, &[]) }), None);
+    assert_eq!(s.client_sends(s.ack(2_000, &[])), None);
+    assert_eq!(s.client_sends(Segment { window: 0, ..s.ack(1_000, &[]) }), None);
     s.delivers(&[2_000, 3_000]);
     assert_eq!(s.forged(), [(4_000, 38_000)]);
 }
@@ -406,7 +406,7 @@ fn a_sender_that_knows_of_little_window_hears_of_more_at_once() {
         "the client's buffer is full, as far as the agent knows"
     );
     // No data in flight could be acknowledged: without this ACK the sender would wait for its probe.
-    let update = s.says(s.ack(2_000, &[])).unwrap();
+    let update = s.client_sends(s.ack(2_000, &[])).unwrap();
     assert_eq!((update.ack - s.first, update.window), (40_000, (2_000_u32 >> SCALE) as u16));
     // A probe confirms this state.
     let probe = Segment { seq: s.first + 39_999, payload_len: 0, ..s.data(0) };
@@ -420,7 +420,7 @@ fn a_closed_window_opens_by_the_clients_own_word() {
     s.delivers(&[0, 1_000]);
     s.forged();
     let closed = Segment { window: 0, ..s.ack(2_000, &[]) };
-    assert_eq!(s.says(closed), Some(closed), "a window taken back is news");
+    assert_eq!(s.client_sends(closed), Some(closed), "a window taken back is news");
     // A byte that probes the closed window reaches the NIC. The client may discard it.
     let probe = Segment { payload_len: 1, ..s.data(2_000) };
     assert_eq!(s.down(probe), Verdict::Pass);
@@ -428,9 +428,9 @@ fn a_closed_window_opens_by_the_clients_own_word() {
     assert_eq!(s.forged(), []);
     // A probe without data: the answer is forwarded although it contains no news.
     assert_eq!(s.down(Segment { seq: s.first + 1_999, payload_len: 0, ..s.data(0) }), Verdict::Pass);
-    assert_eq!(s.says(closed), Some(closed));
+    assert_eq!(s.client_sends(closed), Some(closed));
     let open = s.ack(2_000, &[]);
-    assert_eq!(s.says(open), Some(open));
+    assert_eq!(s.client_sends(open), Some(open));
 }
 
 #[test]
@@ -441,11 +441,11 @@ fn sacks_above_what_is_answered_for_go_up_with_a_later_number() {
     let segments: Vec<_> = (0..6).map(|n| (s.data(n * 1_000), n != 4)).collect();
     s.block_ack(&segments);
     assert_eq!(s.numbers(), [2_000, 4_000]);
-    let said = s.ack(0, &[(5_000, 6_000), (1_000, 4_000)]);
-    let heard = s.says(said).unwrap();
-    assert_eq!(heard.ack, s.first + 4_000);
-    assert_eq!(heard.sack.as_slice(), [SackRange { start: s.first + 5_000, end: s.first + 6_000 }]);
-    assert_eq!(s.says(said), None, "once");
+    let client_ack = s.ack(0, &[(5_000, 6_000), (1_000, 4_000)]);
+    let forwarded = s.client_sends(client_ack).unwrap();
+    assert_eq!(forwarded.ack, s.first + 4_000);
+    assert_eq!(forwarded.sack.as_slice(), [SackRange { start: s.first + 5_000, end: s.first + 6_000 }]);
+    assert_eq!(s.client_sends(client_ack), None, "once");
     assert_eq!(s.copies(), [0], "and the hole below is filled from the cache");
 }
 
@@ -460,7 +460,7 @@ fn echoes_follow_the_segment_that_an_ack_begins_with() {
     s.client_clock = 5_040;
     s.sends(&[2_000]);
     // The client's last known timestamp, regardless of the current time.
-    assert_eq!(s.says(s.ack(1_000, &[])), None);
+    assert_eq!(s.client_sends(s.ack(1_000, &[])), None);
     s.block_ack(&[(first, true), (s.data(2_000), true)]);
     let ack = segment_of(&s.agent.poll_up().unwrap());
     assert_eq!(ack.timestamps, Some(Timestamps { value: 5_040, echo_reply: 100 }));
@@ -469,7 +469,7 @@ fn echoes_follow_the_segment_that_an_ack_begins_with() {
     assert_eq!(ack.timestamps, Some(Timestamps { value: 5_040, echo_reply: 130 }));
     // An ACK that was overtaken does not turn the clock back.
     s.client_clock = 5_020;
-    assert_eq!(s.says(s.ack(2_000, &[])), None);
+    assert_eq!(s.client_sends(s.ack(2_000, &[])), None);
     s.delivers(&[4_000]);
     assert_eq!(segment_of(&s.agent.poll_up().unwrap()).timestamps.unwrap().value, 5_040);
 }
@@ -480,7 +480,7 @@ fn data_of_the_client_carries_what_was_answered_for() {
     s.delivers(&[0, 1_000]);
     assert_eq!(s.numbers(), [2_000]);
     let data = Segment { payload_len: 300, flags: Flags::ACK | Flags::PSH, ..s.ack(0, &[]) };
-    let heard = s.says(data).unwrap();
+    let heard = s.client_sends(data).unwrap();
     assert_eq!((heard.payload_len, heard.seq, heard.ack), (300, data.seq, s.first + 2_000));
     // Later forged ACKs do not go back behind it.
     s.delivers(&[2_000]);
@@ -514,10 +514,10 @@ fn the_end_of_the_stream_is_the_clients_to_acknowledge() {
     s.block_ack(&[(last, true)]);
     assert_eq!(s.numbers(), [0; 0]);
     let ack = s.ack(2_001, &[]);
-    assert_eq!(s.says(ack), Some(ack));
+    assert_eq!(s.client_sends(ack), Some(ack));
     // Then the flow is removed, and every packet passes.
     let late = s.ack(1_000, &[]);
-    assert_eq!(s.says(late), Some(late));
+    assert_eq!(s.client_sends(late), Some(late));
     assert_eq!(s.agent.poll_timeout().filter(|due| *due <= s.now), None);
 }
 
@@ -529,7 +529,7 @@ fn a_reset_ends_it_from_either_side() {
         s.numbers();
         let reset = Segment { flags: Flags::RST | Flags::ACK, ..s.ack(0, &[]) };
         if from_client {
-            assert_eq!(s.says(reset), Some(reset));
+            assert_eq!(s.client_sends(reset), Some(reset));
         } else {
             assert_eq!(s.down(Segment { flags: Flags::RST, payload_len: 0, ..s.data(2_000) }), Verdict::Pass);
         }
@@ -554,12 +554,12 @@ fn numbers_wrap_around() {
     let mut s = Script::with(Config::USUAL, SeqNumber(u32::MAX - 2_500));
     s.delivers(&[0, 1_000, 2_000, 3_000]);
     assert_eq!(s.numbers(), [2_000, 4_000]);
-    s.says(s.ack(1_000, &[(2_000, 4_000)]));
+    s.client_sends(s.ack(1_000, &[(2_000, 4_000)]));
     s.delivers(&[4_000]);
     assert_eq!(s.numbers(), [5_000]);
-    assert_eq!(s.says(s.ack(1_000, &[(2_000, 5_000)])), None);
+    assert_eq!(s.client_sends(s.ack(1_000, &[(2_000, 5_000)])), None);
     assert_eq!(s.copies(), [1_000]);
-    assert_eq!(s.says(s.ack(5_000, &[])), None);
+    assert_eq!(s.client_sends(s.ack(5_000, &[])), None);
     s.agent.check().unwrap();
 }
 
@@ -570,13 +570,13 @@ fn a_full_cache_leaves_the_rest_to_the_client() {
     s.delivers(&[0, 1_000, 2_000, 3_000, 4_000]);
     assert_eq!(s.numbers(), [2_000, 3_000]);
     assert_eq!(s.agent.counters().uncached_segments, 2);
-    assert_eq!(s.says(s.ack(2_000, &[])), None);
+    assert_eq!(s.client_sends(s.ack(2_000, &[])), None);
     // Data that the agent did not acknowledge is acknowledged by the client itself; after that the agent works as
     // before.
-    let own = s.ack(4_000, &[]);
-    assert_eq!(s.says(own), Some(own));
-    let own = s.ack(5_000, &[]);
-    assert_eq!(s.says(own), Some(own));
+    let client_ack = s.ack(4_000, &[]);
+    assert_eq!(s.client_sends(client_ack), Some(client_ack));
+    let client_ack = s.ack(5_000, &[]);
+    assert_eq!(s.client_sends(client_ack), Some(client_ack));
     s.delivers(&[5_000, 6_000]);
     assert_eq!(s.numbers(), [7_000]);
     assert_eq!(s.agent.counters().cached_segments_max, 3);
@@ -601,7 +601,7 @@ fn of_the_flows_that_owe_nothing_the_one_not_used_for_longest_makes_room() {
     s.handshake();
     s.wait(1);
     s.flow = first;
-    s.says(s.ack(0, &[]));
+    s.client_sends(s.ack(0, &[]));
     s.wait(1);
     s.flow = FlowId(9);
     s.handshake();
@@ -624,15 +624,15 @@ fn a_flow_makes_room_for_another_only_when_it_owes_nothing() {
     // not acknowledged.
     assert_eq!((s.agent.counters().evicted_flows, s.agent.counters().refused_flows), (1, 0));
     s.flow = FlowId(8);
-    let own = s.ack(0, &[]);
-    assert_eq!(s.says(own), Some(own));
+    let client_ack = s.ack(0, &[]);
+    assert_eq!(s.client_sends(client_ack), Some(client_ack));
     s.flow = FlowId(9);
     s.delivers(&[0]);
     s.flow = FlowId(10);
     s.handshake();
     assert_eq!(s.agent.counters().refused_flows, 2, "both SYNs of it");
     s.flow = owing;
-    assert_eq!(s.says(s.ack(1_000, &[])), None);
+    assert_eq!(s.client_sends(s.ack(1_000, &[])), None);
 }
 
 #[test]
@@ -641,8 +641,8 @@ fn a_connection_whose_handshake_was_not_seen_is_left_alone() {
     s.flow = FlowId(99);
     s.delivers(&[0, 1_000]);
     assert_eq!(s.numbers(), [0; 0]);
-    let own = s.ack(2_000, &[]);
-    assert_eq!(s.says(own), Some(own));
+    let client_ack = s.ack(2_000, &[]);
+    assert_eq!(s.client_sends(client_ack), Some(client_ack));
 }
 
 #[test]

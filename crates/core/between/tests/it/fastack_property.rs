@@ -173,16 +173,16 @@ impl World {
         let Some(segment) = self.up.pop_front().filter(|_| !lost) else { return };
         match self.agent.handle_uplink(self.now, &packet(CLIENT, SENDER, segment)) {
             // Its own packets may overtake each other, with or without an agent.
-            Verdict::Pass => self.goes_up(segment, false),
+            Verdict::Pass => self.check_upward(segment, false),
             Verdict::Drop => {}
-            Verdict::Replace(packet) => self.goes_up(segment_of(&packet), true),
+            Verdict::Replace(packet) => self.check_upward(segment_of(&packet), true),
         }
         self.drain();
     }
 
     fn drain(&mut self) {
         while let Some(packet) = self.agent.poll_up() {
-            self.goes_up(segment_of(&packet), true);
+            self.check_upward(segment_of(&packet), true);
         }
         while let Some(packet) = self.agent.poll_down() {
             self.air.push_back(segment_of(&packet));
@@ -193,14 +193,18 @@ impl World {
     }
 
     /// Checks that the sender gets only true information.
-    fn goes_up(&mut self, segment: Segment, made: bool) {
+    fn check_upward(&mut self, segment: Segment, rewritten: bool) {
         let number = (segment.ack - FIRST) / LEN;
         assert!(number <= self.at_nic(), "{number} acknowledged, {} at the NIC", self.at_nic());
         assert!(number >= self.number_up, "{number} after {}", self.number_up);
         let end = (segment.ack + u32::from(segment.window) - FIRST) / LEN;
         assert!(end <= self.has() + WINDOW, "a window to {end}, where the client has {}", self.has());
         let clock = segment.timestamps.unwrap().value;
-        assert!(!made || clock >= self.clock_up, "the clock goes back from {} to {clock}", self.clock_up);
+        assert!(
+            !rewritten || clock >= self.clock_up,
+            "the clock goes back from {} to {clock}",
+            self.clock_up
+        );
         for block in segment.sack.as_slice() {
             let [start, end] = [block.start, block.end].map(|edge| ((edge - FIRST) / LEN) as usize);
             assert!(self.at_client[start..end].iter().all(|has| *has), "a block the client has not");

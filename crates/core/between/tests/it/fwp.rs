@@ -23,23 +23,23 @@ use ToReader::{Hole, Late, Switched};
 
 #[derive(Debug, Default)]
 struct Reader {
-    told: Vec<ToReader>,
+    messages: Vec<ToReader>,
     deaf: bool,
 }
 
 impl Readers for Reader {
     fn hole(&mut self, _: FlowKey, start: u64, end: u64) -> bool {
         if !self.deaf {
-            self.told.push(Hole(start, end));
+            self.messages.push(Hole(start, end));
         }
         !self.deaf
     }
     fn late(&mut self, _: FlowKey, start: u64, end: u64, bytes: &[u8]) {
         assert!(bytes.is_empty(), "simulated packets carry lengths alone");
-        self.told.push(Late(start, end));
+        self.messages.push(Late(start, end));
     }
     fn switched(&mut self, _: FlowKey, on: bool) {
-        self.told.push(Switched(on));
+        self.messages.push(Switched(on));
     }
 }
 
@@ -190,8 +190,8 @@ impl Script {
         self.drained()
     }
 
-    fn told(&mut self) -> Vec<ToReader> {
-        std::mem::take(&mut self.reader.told)
+    fn take_messages(&mut self) -> Vec<ToReader> {
+        std::mem::take(&mut self.reader.messages)
     }
 
     fn counters(&self) -> Counters {
@@ -217,7 +217,7 @@ fn a_hole_is_filled_at_once_and_told_before() {
     let mut script = Script::usual();
     assert_eq!(script.segments([0]), [sent(0)]);
     assert_eq!(script.segments([2]), [placed(1), sent(2)], "across the wrap of numbers");
-    assert_eq!(script.told(), [hole(1, 2)]);
+    assert_eq!(script.take_messages(), [hole(1, 2)]);
     assert_eq!(script.segments([3]), [sent(3)]);
     let counters = script.counters();
     assert_eq!((counters.holes, counters.placeholders, counters.placeholder_bytes), (1, 1, 1000));
@@ -239,10 +239,10 @@ fn the_order_of_telling_and_placing_is_that_of_the_calls() {
     }
     let mut script = Script::usual();
     script.segments([0]);
-    let told = std::cell::Cell::new(false);
+    let informed = std::cell::Cell::new(false);
     let packet = script.packet(SERVER, script.text(2000, MSS));
-    assert_eq!(script.shim.handle_down(script.now, packet, &mut Watches(&told)), None);
-    assert!(told.get(), "before anything can be polled");
+    assert_eq!(script.shim.handle_down(script.now, packet, &mut Watches(&informed)), None);
+    assert!(informed.get(), "before anything can be polled");
 }
 
 #[test]
@@ -251,22 +251,22 @@ fn placeholders_have_at_most_a_segment_and_the_stamps_of_what_follows() {
     script.segments([0]);
     let packet = script.packet(SERVER, script.text(3500, MSS));
     assert_eq!(script.shim.handle_down(script.now, packet, &mut script.reader), None);
-    let made: Vec<_> = std::iter::from_fn(|| script.shim.poll_down()).collect();
-    let stamps = made.iter().map(|packet| match packet.transport {
+    let placed_packets: Vec<_> = std::iter::from_fn(|| script.shim.poll_down()).collect();
+    let stamps = placed_packets.iter().map(|packet| match packet.transport {
         Transport::Tcp(segment) => segment.timestamps,
         _ => panic!("TCP"),
     });
-    assert!(stamps.clone().all(|own| own == stamps.clone().next_back().unwrap() && own.is_some()));
-    let got: Vec<_> = made.iter().map(|packet| script.got(packet)).collect();
+    assert!(stamps.clone().all(|stamp| stamp == stamps.clone().next_back().unwrap() && stamp.is_some()));
+    let got: Vec<_> = placed_packets.iter().map(|packet| script.got(packet)).collect();
     assert_eq!(got, [(1000, 1000, true), (2000, 1000, true), (3000, 500, true), (3500, 1000, false)]);
-    assert_eq!(script.told(), [Hole(1000, 3500)]);
+    assert_eq!(script.take_messages(), [Hole(1000, 3500)]);
 }
 
 #[test]
 fn several_holes_in_a_round_trip_are_filled_one_by_one() {
     let mut script = Script::registered(expecting(500_000));
     assert_eq!(script.segments([0, 2, 4, 5]), [sent(0), placed(1), sent(2), placed(3), sent(4), sent(5)]);
-    assert_eq!(script.told(), [hole(1, 2), hole(3, 4)]);
+    assert_eq!(script.take_messages(), [hole(1, 2), hole(3, 4)]);
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn a_hole_at_the_tail_is_left_to_the_senders_timeout() {
     // Segment 2 is lost and nothing follows; the sender's timer retransmits it.
     assert_eq!(script.later(MS * 300), []);
     assert_eq!(script.segments([2]), [sent(2)]);
-    assert_eq!(script.told(), []);
+    assert_eq!(script.take_messages(), []);
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn a_fin_shows_a_hole_and_is_never_placed_itself() {
     script.segments([0]);
     let fin = Segment { flags: Flags::ACK | Flags::FIN, ..script.text(2000, 0) };
     assert_eq!(script.down(fin), [placed(1), (2000, 0, false)]);
-    assert_eq!(script.told(), [hole(1, 2)]);
+    assert_eq!(script.take_messages(), [hole(1, 2)]);
     let mut lost_fin = Script::usual();
     lost_fin.segments([0]);
     assert_eq!(lost_fin.later(MS * 500), [], "the shim makes no missing FIN");
@@ -297,9 +297,9 @@ fn late_originals_are_told_and_go_no_further() {
     script.segments([0]);
     let late = script.text(1000, MSS);
     assert_eq!(script.segments([2]), [placed(1), sent(2)]);
-    script.told();
+    script.take_messages();
     assert_eq!(script.down(late), [], "TCP would answer with a duplicate ACK");
-    assert_eq!(script.told(), [Late(1000, 2000)]);
+    assert_eq!(script.take_messages(), [Late(1000, 2000)]);
     assert_eq!(script.counters().swallowed_segments, 1);
 }
 
@@ -312,9 +312,9 @@ fn late_originals_are_known_behind_a_hole_that_tcp_repairs() {
     assert_eq!(script.segments([0, 2]), [sent(0), sent(2)]);
     let late = script.text(3000, MSS);
     assert_eq!(script.segments([4]), [placed(3), sent(4)]);
-    script.told();
+    script.take_messages();
     assert_eq!(script.down(late), []);
-    assert_eq!(script.told(), [Late(3000, 4000)]);
+    assert_eq!(script.take_messages(), [Late(3000, 4000)]);
     assert_eq!(script.segments([1, 6]), [sent(1), placed(5), sent(6)]);
 }
 
@@ -322,9 +322,9 @@ fn late_originals_are_known_behind_a_hole_that_tcp_repairs() {
 fn retransmissions_ask_for_an_ack_and_pass() {
     let mut script = Script::usual();
     script.segments([0, 2]);
-    script.told();
+    script.take_messages();
     assert_eq!(script.segments([1]), [sent(1)], "its stamp is later than that of the segment after the hole");
-    assert_eq!(script.told(), [Late(1000, 2000)]);
+    assert_eq!(script.take_messages(), [Late(1000, 2000)]);
     // Without timestamps they cannot be distinguished, so the segment passes.
     let mut script = Script::usual();
     script.clock = None;
@@ -336,11 +336,11 @@ fn retransmissions_ask_for_an_ack_and_pass() {
 fn resegmented_text_is_told_where_it_was_missing_and_passes_where_it_is_new() {
     let mut script = Script::usual();
     script.segments([0, 2]);
-    script.told();
+    script.take_messages();
     assert_eq!(script.data(1500, 2000), [(1500, 2000, false)]);
-    assert_eq!(script.told(), [Late(1500, 2000)]);
+    assert_eq!(script.take_messages(), [Late(1500, 2000)]);
     assert_eq!(script.data(3500, MSS), [(3500, MSS, false)], "nothing is missing");
-    assert_eq!(script.told(), []);
+    assert_eq!(script.take_messages(), []);
 }
 
 #[test]
@@ -350,7 +350,7 @@ fn overlapping_and_repeated_text_shows_no_hole() {
     assert_eq!(script.data(500, MSS), [(500, MSS, false)]);
     assert_eq!(script.data(500, MSS), [(500, MSS, false)]);
     assert_eq!(script.data(1500, MSS), [(1500, MSS, false)]);
-    assert_eq!(script.told(), []);
+    assert_eq!(script.take_messages(), []);
     assert_eq!(script.counters().lost_segments, 0);
 }
 
@@ -361,13 +361,13 @@ fn within_the_settling_time_reordering_is_no_hole() {
     assert_eq!(script.segments([2, 3]), []);
     assert_eq!(script.later(MS * 4), []);
     assert_eq!(script.segments([1]), [sent(1), sent(2), sent(3)]);
-    assert_eq!(script.told(), []);
+    assert_eq!(script.take_messages(), []);
     assert_eq!((script.counters().reordered_segments, script.counters().lost_segments), (2, 0));
     // A hole that remains is filled after its settling time, and waiting segments follow in order.
     assert_eq!(script.segments([6, 5, 8]), []);
     assert_eq!(script.shim.poll_timeout(), Some(script.now + MS * 5));
     assert_eq!(script.later(MS * 5), [placed(4), sent(5), sent(6), placed(7), sent(8)]);
-    assert_eq!(script.told(), [hole(4, 5), hole(7, 8)]);
+    assert_eq!(script.take_messages(), [hole(4, 5), hole(7, 8)]);
     assert_eq!(script.shim.poll_timeout(), None);
 }
 
@@ -388,7 +388,7 @@ fn nothing_is_filled_outside_what_is_allowed() {
     );
     assert_eq!(script.segments([1, 3, 4]), [sent(1), sent(3), sent(4)]);
     assert_eq!(script.segments([9]), [sent(9)], "half of 8 is not allowed");
-    assert_eq!(script.told(), [hole(5, 7)]);
+    assert_eq!(script.take_messages(), [hole(5, 7)]);
     assert_eq!(script.counters().other_holes, 3);
 }
 
@@ -398,7 +398,7 @@ fn nothing_is_filled_beyond_the_window() {
     script.segments([0]);
     // The window ends at 65,536.
     assert_eq!(script.data(65_537, MSS), [(65_537, MSS, false)]);
-    assert_eq!(script.told(), []);
+    assert_eq!(script.take_messages(), []);
     assert_eq!(script.data(1000, MSS), [(1000, MSS, false)], "data that the host drops moves nothing");
     assert_eq!(script.data(3000, MSS), [(2000, 1000, true), (3000, MSS, false)]);
 }
@@ -417,7 +417,7 @@ fn a_closed_window_and_probes_show_no_hole() {
             "a keep-alive or a window probe"
         );
     }
-    assert_eq!(script.told(), []);
+    assert_eq!(script.take_messages(), []);
 }
 
 #[test]
@@ -426,10 +426,10 @@ fn the_garbage_of_a_keep_alive_is_not_told_as_true() {
     script.segments([0]);
     let text = script.text(2000, 1);
     assert_eq!(script.down(text), [placed(1), (2000, 1, false)]);
-    script.told();
+    script.take_messages();
     let garbage = script.text(1999, 1);
     assert_eq!(script.down(garbage), [(1999, 1, false)]);
-    assert_eq!(script.told(), []);
+    assert_eq!(script.take_messages(), []);
 }
 
 #[test]
@@ -438,10 +438,10 @@ fn a_sender_that_skips_bytes_gets_no_more_than_the_caps() {
     let mut script = Script::registered(caps);
     script.segments([0]);
     assert_eq!(script.data(7000, MSS), [(7000, MSS, false)], "6 segments at once");
-    assert_eq!(script.told(), []);
+    assert_eq!(script.take_messages(), []);
     let mut script = Script::registered(caps);
     script.segments([0, 2, 4, 6]);
-    assert_eq!(script.told(), [hole(1, 2), hole(3, 4)], "a third is TCP's");
+    assert_eq!(script.take_messages(), [hole(1, 2), hole(3, 4)], "a third is TCP's");
     assert_eq!(script.counters().capped_holes, 1);
     script.segments([5]);
     script.shim.repaired(script.key(), 1000, 2000);
@@ -455,24 +455,24 @@ fn a_sender_that_skips_bytes_gets_no_more_than_the_caps() {
 fn losses_that_the_link_does_not_explain_are_left_to_tcp() {
     let mut script = Script::registered(Config { margin_tenths: 0, ..BY_TCP });
     script.segments((0..20).filter(|number| number % 5 != 1));
-    assert_eq!(script.told().len(), 4, "the round trip is not over");
+    assert_eq!(script.take_messages().len(), 4, "the round trip is not over");
     script.now += MS * 40;
     assert_eq!(script.segments([20]), [sent(20)]);
-    assert_eq!(script.told(), [Switched(false)]);
+    assert_eq!(script.take_messages(), [Switched(false)]);
     assert_eq!(script.segments([22]), [sent(22)], "duplicate ACKs leave");
     assert_eq!(script.counters().congested_holes, 1);
     // TCP repairs the holes, and after a round trip with few losses the switch is on again.
     script.segments(std::iter::once(21).chain(23..40));
     script.now += MS * 40;
     assert_eq!(script.segments([40, 42]), [sent(40), placed(41), sent(42)]);
-    assert_eq!(script.told(), [Switched(true), hole(41, 42)]);
+    assert_eq!(script.take_messages(), [Switched(true), hole(41, 42)]);
 }
 
 #[test]
 fn a_link_without_errors_explains_no_hole() {
     let mut script = Script::registered(expecting(0));
     assert_eq!(script.segments([0, 2]), [sent(0), sent(2)]);
-    assert_eq!((script.told(), script.counters().congested_holes), (vec![], 1));
+    assert_eq!((script.take_messages(), script.counters().congested_holes), (vec![], 1));
 }
 
 #[test]
@@ -566,7 +566,7 @@ impl Script {
         self.ack(number * u64::from(MSS));
         let got = self.segments([number, number + 2]);
         assert_eq!(got.iter().map(|got| got.2).collect::<Vec<_>>(), [false, true, false]);
-        assert_eq!(self.told(), [hole(number + 1, number + 2)]);
+        assert_eq!(self.take_messages(), [hole(number + 1, number + 2)]);
     }
 }
 
@@ -586,7 +586,7 @@ fn a_connection_may_be_registered_again() {
     for far in FAR {
         let mut script = Script::usual();
         assert_eq!(script.segments([0, 2]), [sent(0), placed(1), sent(2)]);
-        assert_eq!(script.told(), [hole(1, 2)]);
+        assert_eq!(script.take_messages(), [hole(1, 2)]);
         script.shim.repaired(script.key(), 0, 3 * u64::from(MSS));
         script.shim.unregister(script.key());
         script.proceed(3, far);

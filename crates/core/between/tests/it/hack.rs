@@ -59,11 +59,11 @@ impl Client {
     }
 
     /// An A-MPDU arrives; returns the number of bytes appended to its Block Ack.
-    fn hears(&mut self, more_data: bool) -> usize {
-        self.hears_at(at(0), more_data)
+    fn receive_ampdu(&mut self, more_data: bool) -> usize {
+        self.receive_ampdu_at(at(0), more_data)
     }
 
-    fn hears_at(&mut self, now: Instant, more_data: bool) -> usize {
+    fn receive_ampdu_at(&mut self, now: Instant, more_data: bool) -> usize {
         let mut appended = Vec::new();
         let response = self.nic.respond(0, SolicitedBy::Ampdu, false, None, &mut appended);
         self.driver.handle_received(now, 0, SolicitedBy::Ampdu, more_data, response);
@@ -102,40 +102,40 @@ impl Client {
 #[test]
 fn an_ack_rides_on_the_next_block_ack_at_the_earliest() {
     let mut client = Client::new(Variant::MoreData);
-    assert_eq!(client.hears(true), 0);
+    assert_eq!(client.receive_ampdu(true), 0);
     client.sends(at(1_000), ack(1));
     assert_eq!(client.queued, []);
     client.waits(at(1_099));
     assert_eq!(client.descriptors, 0, "interrupt, stack, compression and DMA take their time");
     client.waits(at(1_100));
     assert_eq!(client.descriptors, 1);
-    assert!(client.hears(true) > 0);
+    assert!(client.receive_ampdu(true) > 0);
     assert_eq!(client.queued, []);
 }
 
 #[test]
 fn each_ack_has_its_own_turnaround() {
     let mut client = Client::new(Variant::MoreData);
-    client.hears(true);
+    client.receive_ampdu(true);
     client.sends(at(1_000), ack(1));
     client.sends(at(1_090), ack(2));
     client.waits(at(1_100));
-    let first = client.hears(true);
+    let first = client.receive_ampdu(true);
     client.waits(at(1_190));
-    assert!(first > 0 && client.hears(true) > 0, "the second was not ready for the first Block Ack");
+    assert!(first > 0 && client.receive_ampdu(true) > 0, "the second was not ready for the first Block Ack");
 }
 
 /// The race of section 3.3.1: the last batch arrives before the DMA has finished.
 #[test]
 fn a_batch_that_comes_before_the_dma_gets_a_plain_block_ack_and_the_acks_go_as_packets() {
     let mut client = Client::new(Variant::MoreData);
-    client.hears(true);
+    client.receive_ampdu(true);
     client.sends(at(1_000), ack(1));
     client.sends(at(1_000), ack(2));
-    assert_eq!(client.hears(false), 0, "not ready");
+    assert_eq!(client.receive_ampdu(false), 0, "not ready");
     assert_eq!(client.queued, [ack(1), ack(2)]);
     client.waits(at(1_000_000));
-    assert_eq!((client.hears(true), client.descriptors), (0, 0), "they do not go twice");
+    assert_eq!((client.receive_ampdu(true), client.descriptors), (0, 0), "they do not go twice");
     assert_eq!(client.driver.counters().flushed_acks, 2);
 }
 
@@ -144,17 +144,17 @@ fn a_batch_that_comes_before_the_dma_gets_a_plain_block_ack_and_the_acks_go_as_p
 #[test]
 fn acks_behind_a_packet_of_their_flow_wait_until_it_arrived_and_then_ride() {
     let mut client = Client::new(Variant::MoreData);
-    client.hears(false);
+    client.receive_ampdu(false);
     client.sends(at(1_000), ack(1));
-    client.hears(true);
+    client.receive_ampdu(true);
     client.sends(at(2_000), ack(2));
     client.sends(at(3_000), ack(3));
     assert_eq!(client.queued, [ack(1)]);
     client.waits(at(19_000));
-    assert_eq!(client.hears(true), 0, "they are coded against one that has not arrived");
+    assert_eq!(client.receive_ampdu(true), 0, "they are coded against one that has not arrived");
     client.driver.handle_settled(at(20_000), 0, &ack(1), true);
     client.waits(at(20_100));
-    assert!(client.hears(true) > 0);
+    assert!(client.receive_ampdu(true) > 0);
     assert_eq!(client.queued, [ack(1)]);
     assert_eq!(client.driver.counters().compressed_acks, 2);
 }
@@ -165,18 +165,18 @@ fn acks_behind_a_packet_of_their_flow_wait_until_it_arrived_and_then_ride() {
 #[test]
 fn an_ack_beyond_those_that_may_be_unproven_waits_for_proof() {
     let mut client = Client::new(Variant::MoreData);
-    client.hears(true);
+    client.receive_ampdu(true);
     (1..=64).for_each(|number| client.sends(at(1_000), ack(number)));
     client.waits(at(1_100));
-    assert!(client.hears_at(at(2_000), true) > 0);
+    assert!(client.receive_ampdu_at(at(2_000), true) > 0);
     (65..=128).for_each(|number| client.sends(at(2_000), ack(number)));
     client.waits(at(2_100));
     assert_eq!(client.queued, []);
     // This A-MPDU proves the first 64 ACKs; its Block Ack carries 63.
-    assert!(client.hears_at(at(3_000), true) > 0);
+    assert!(client.receive_ampdu_at(at(3_000), true) > 0);
     assert_eq!(client.driver.counters().compressed_acks, 127);
     client.waits(at(3_100));
-    assert!(client.hears_at(at(4_000), true) > 0);
+    assert!(client.receive_ampdu_at(at(4_000), true) > 0);
     assert_eq!(client.driver.counters().compressed_acks, 128);
     assert_eq!(client.queued, []);
 }
@@ -185,10 +185,10 @@ fn an_ack_beyond_those_that_may_be_unproven_waits_for_proof() {
 #[test]
 fn acks_that_wait_for_proof_go_as_packets_in_order_when_no_more_data_comes() {
     let mut client = Client::new(Variant::MoreData);
-    client.hears(true);
+    client.receive_ampdu(true);
     (1..=130).for_each(|number| client.sends(at(1_000), ack(number)));
     client.sends(at(1_050), ack(131));
-    client.hears_at(at(1_060), false);
+    client.receive_ampdu_at(at(1_060), false);
     assert_eq!(client.queued, (1..=131).map(ack).collect::<Vec<_>>());
 }
 
@@ -196,7 +196,7 @@ fn acks_that_wait_for_proof_go_as_packets_in_order_when_no_more_data_comes() {
 #[test]
 fn acks_that_come_while_others_ride_have_the_whole_limit() {
     let mut client = Client::new(Variant::MoreData);
-    client.hears(true);
+    client.receive_ampdu(true);
     // Each is appended to the next Block Ack, and by then another one waits.
     for number in 1..=400 {
         let now = at(1_000 * u64::from(number));
@@ -205,7 +205,7 @@ fn acks_that_come_while_others_ride_have_the_whole_limit() {
         if number > 1 {
             client.sends(now + Duration::from_micros(950), ack(1_000 + number));
         }
-        assert!(client.hears_at(now + Duration::from_micros(960), true) > 0);
+        assert!(client.receive_ampdu_at(now + Duration::from_micros(960), true) > 0);
     }
     assert_eq!(client.driver.counters().hold_limits, 0);
     assert_eq!(client.queued, []);
@@ -214,18 +214,18 @@ fn acks_that_come_while_others_ride_have_the_whole_limit() {
 #[test]
 fn acks_behind_a_packet_follow_it_when_no_more_data_comes() {
     let mut client = Client::new(Variant::MoreData);
-    client.hears(false);
+    client.receive_ampdu(false);
     client.sends(at(1_000), ack(1));
-    client.hears(true);
+    client.receive_ampdu(true);
     client.sends(at(2_000), ack(2));
-    client.hears(false);
+    client.receive_ampdu(false);
     assert_eq!(client.queued, [ack(1), ack(2)]);
 }
 
 #[test]
 fn without_more_data_nothing_waits() {
     let mut client = Client::new(Variant::MoreData);
-    client.hears(false);
+    client.receive_ampdu(false);
     client.sends(at(1_000), ack(1));
     assert_eq!(client.queued, [ack(1)]);
 }
@@ -233,7 +233,7 @@ fn without_more_data_nothing_waits() {
 #[test]
 fn a_promise_that_is_not_kept_holds_nothing_beyond_the_limit() {
     let mut client = Client::new(Variant::MoreData);
-    client.hears(true);
+    client.receive_ampdu(true);
     client.sends(at(1_000), ack(1));
     client.waits(at(150_999));
     assert_eq!(client.queued, []);
@@ -246,7 +246,7 @@ fn a_promise_that_is_not_kept_holds_nothing_beyond_the_limit() {
 #[test]
 fn after_a_broken_promise_acks_go_as_packets() {
     let mut client = Client::new(Variant::MoreData);
-    client.hears(true);
+    client.receive_ampdu(true);
     client.sends(at(1_000), ack(1));
     client.waits(at(151_000));
     client.sends(at(152_000), ack(2));
@@ -257,11 +257,11 @@ fn after_a_broken_promise_acks_go_as_packets() {
 #[test]
 fn acks_left_after_a_block_ack_wait_no_longer_than_their_own_limit() {
     let mut client = Client::new(Variant::MoreData);
-    client.hears(true);
+    client.receive_ampdu(true);
     client.sends(at(1_000), ack(1));
     client.sends(at(1_090), ack(2));
     client.waits(at(1_100));
-    assert!(client.hears_at(at(1_150), true) > 0);
+    assert!(client.receive_ampdu_at(at(1_150), true) > 0);
     client.waits(at(151_089));
     assert_eq!(client.queued, []);
     client.waits(at(151_090));
@@ -273,7 +273,7 @@ fn acks_left_after_a_block_ack_wait_no_longer_than_their_own_limit() {
 #[test]
 fn an_ack_for_which_there_is_no_room_goes_behind_all_that_wait() {
     let mut client = Client::new(Variant::MoreData);
-    client.hears(true);
+    client.receive_ampdu(true);
     let all = 127 + 1_024;
     (1..=all).for_each(|number| client.sends(at(1_000), ack(number)));
     assert_eq!(client.queued, []);
@@ -285,20 +285,20 @@ fn an_ack_for_which_there_is_no_room_goes_behind_all_that_wait() {
 #[test]
 fn after_a_packet_that_was_given_up_the_next_ack_is_a_packet() {
     let mut client = Client::new(Variant::MoreData);
-    client.hears(false);
+    client.receive_ampdu(false);
     client.sends(at(1_000), ack(1));
-    client.hears(true);
+    client.receive_ampdu(true);
     client.driver.handle_settled(at(2_000), 0, &ack(1), false);
     client.sends(at(3_000), ack(2));
     client.waits(at(3_100));
     assert_eq!(client.queued, [ack(1), ack(2)]);
-    assert_eq!(client.hears(true), 0);
+    assert_eq!(client.receive_ampdu(true), 0);
 }
 
 #[test]
 fn with_the_timer_an_ack_waits_that_long_whatever_the_peer_says() {
     let mut client = Client::new(Variant::Timer(Duration::from_millis(5)));
-    client.hears(false);
+    client.receive_ampdu(false);
     client.sends(at(1_000), ack(1));
     client.waits(at(5_999));
     assert_eq!(client.queued, []);
@@ -340,7 +340,7 @@ fn an_ack_waits_for_the_data_that_one_before_it_provoked() {
     client.sends(at(41_000), ack(41));
     client.waits(at(60_000));
     assert_eq!(client.queued, []);
-    assert!(client.hears_at(at(60_000), false) > 0, "it rides on the Block Ack of that data");
+    assert!(client.receive_ampdu_at(at(60_000), false) > 0, "it rides on the Block Ack of that data");
     client.driver.handle_incoming(at(60_000), 0, &data(20));
     client.act();
     client.sends(at(60_100), ack(60));
@@ -352,10 +352,10 @@ fn an_ack_waits_for_the_data_that_one_before_it_provoked() {
 fn with_echoes_more_data_is_believed_as_before() {
     let mut client = with_an_echo_of_40_ms();
     client.driver.handle_incoming(at(41_000), 0, &data(40));
-    client.hears_at(at(41_000), true);
+    client.receive_ampdu_at(at(41_000), true);
     client.sends(at(41_000), ack(41));
     assert_eq!(client.queued, [], "all are echoed, and more is announced");
-    client.hears_at(at(41_050), false);
+    client.receive_ampdu_at(at(41_050), false);
     assert_eq!(client.queued, [ack(41)]);
 }
 
@@ -412,18 +412,18 @@ fn data_that_never_comes_is_waited_for_half_as_long_as_an_echo_takes() {
 #[test]
 fn opportunistic_acks_are_queued_too_and_taken_back_when_they_rode() {
     let mut client = Client::new(Variant::Opportunistic);
-    client.hears(true);
+    client.receive_ampdu(true);
     client.sends(at(1_000), ack(1));
     assert_eq!(client.queued, [ack(1)]);
     client.waits(at(1_100));
-    assert!(client.hears(true) > 0);
+    assert!(client.receive_ampdu(true) > 0);
     assert_eq!(client.queued, []);
 }
 
 #[test]
 fn only_pure_acks_wait() {
     let mut client = Client::new(Variant::MoreData);
-    client.hears(true);
+    client.receive_ampdu(true);
     for flags in [Flags::SYN, Flags::ACK | Flags::FIN, Flags::RST] {
         let mut other = ack(1);
         let Transport::Tcp(segment) = &mut other.transport else { unreachable!("a segment") };
@@ -442,7 +442,7 @@ fn only_pure_acks_wait() {
 #[test]
 fn acks_do_not_overtake_packets_that_wait_for_too_long() {
     let mut client = Client::new(Variant::MoreData);
-    client.hears(true);
+    client.receive_ampdu(true);
     client.sends(at(1_000), data(0));
     let limit_us = Config::default().overtake_limit.as_nanos() / 1_000;
     client.sends(at(999 + limit_us), ack(1));
@@ -469,13 +469,13 @@ fn flagged(number: u32, flags: Flags) -> Packet {
 #[test]
 fn acks_that_echo_congestion_ride_as_any_other() {
     let mut client = Client::new(Variant::MoreData);
-    client.hears(true);
+    client.receive_ampdu(true);
     for number in [1, 2] {
         client.sends(at(1_000), flagged(number, Flags::ACK | Flags::ECE));
     }
     client.waits(at(1_100));
     assert_eq!(client.queued, []);
-    assert!(client.hears(false) > 0);
+    assert!(client.receive_ampdu(false) > 0);
     assert_eq!(client.driver.counters().compressed_acks, 2);
 }
 
@@ -483,7 +483,7 @@ fn acks_that_echo_congestion_ride_as_any_other() {
 #[test]
 fn an_ack_with_cwr_goes_as_a_packet() {
     let mut client = Client::new(Variant::MoreData);
-    client.hears(true);
+    client.receive_ampdu(true);
     let odd = flagged(1, Flags::ACK | Flags::CWR);
     client.sends(at(1_000), odd.clone());
     assert_eq!(client.queued, [odd]);

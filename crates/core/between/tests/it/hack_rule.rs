@@ -71,7 +71,7 @@ impl Link {
             link.settles(at(0), &first);
         }
         link.queued.clear();
-        link.hears(at(1), true);
+        link.receive_ampdu(at(1), true);
         link
     }
 
@@ -99,7 +99,7 @@ impl Link {
     }
 
     /// An A-MPDU arrives at the client, and its Block Ack at the access point; returns the number of appended bytes.
-    fn hears(&mut self, now: Instant, more_data: bool) -> usize {
+    fn receive_ampdu(&mut self, now: Instant, more_data: bool) -> usize {
         let mut appended = Vec::new();
         let response = self.nic.respond(PEER, SolicitedBy::Ampdu, false, None, &mut appended);
         self.client.handle_received(now, PEER, SolicitedBy::Ampdu, more_data, response);
@@ -127,7 +127,7 @@ impl Link {
     fn ride_of(&mut self, packets: &[Packet]) -> Vec<Packet> {
         packets.iter().for_each(|packet| self.sends(at(1_000), packet));
         self.waits(at(1_100));
-        self.hears(at(2_000), true);
+        self.receive_ampdu(at(2_000), true);
         assert_eq!(self.queued, []);
         std::mem::take(&mut self.rode)
     }
@@ -224,10 +224,10 @@ fn acks_of_other_times_are_not_thinned() {
     link.sends(at(1_000), &ack(1));
     link.sends(at(1_050), &ack(2));
     link.waits(at(1_100));
-    assert!(link.hears(at(1_120), true) > 0);
+    assert!(link.receive_ampdu(at(1_120), true) > 0);
     assert_eq!(link.rode, [ack(1)]);
     link.waits(at(1_150));
-    assert!(link.hears(at(2_000), true) > 0);
+    assert!(link.receive_ampdu(at(2_000), true) > 0);
     assert_eq!(link.rode, [ack(1), ack(2)]);
 }
 
@@ -235,20 +235,20 @@ fn acks_of_other_times_are_not_thinned() {
 #[test]
 fn acks_behind_a_packet_are_thinned_while_they_wait() {
     let mut link = Link::thinning(8);
-    link.hears(at(500), false);
+    link.receive_ampdu(at(500), false);
     link.sends(at(600), &ack(1));
     assert_eq!(link.queued, [ack(1)]);
-    link.hears(at(700), true);
+    link.receive_ampdu(at(700), true);
     for number in 2..=9 {
         link.sends(at(1_000 * u64::from(number)), &ack(number));
     }
     link.waits(at(19_000));
-    assert_eq!(link.hears(at(19_000), true), 0, "they are coded against one that has not arrived");
+    assert_eq!(link.receive_ampdu(at(19_000), true), 0, "they are coded against one that has not arrived");
     link.settles(at(20_000), &ack(1));
     link.waits(at(20_099));
-    assert_eq!(link.hears(at(20_099), true), 0, "compression and DMA take their time");
+    assert_eq!(link.receive_ampdu(at(20_099), true), 0, "compression and DMA take their time");
     link.waits(at(20_100));
-    link.hears(at(21_000), true);
+    link.receive_ampdu(at(21_000), true);
     assert_eq!((link.rode, link.queued), (vec![ack(2), ack(9)], vec![ack(1)]));
 }
 
@@ -256,10 +256,10 @@ fn acks_behind_a_packet_are_thinned_while_they_wait() {
 fn gathered_acks_go_as_packets_when_no_more_data_comes() {
     let mut link = Link::thinning(8);
     (1..=9).for_each(|number| link.sends(at(1_000), &ack(number)));
-    link.hears(at(1_050), false);
+    link.receive_ampdu(at(1_050), false);
     assert_eq!(link.queued, [ack(1), ack(9)]);
     link.waits(at(1_000_000));
-    assert_eq!(link.hears(at(1_000_000), true), 0, "they do not go twice");
+    assert_eq!(link.receive_ampdu(at(1_000_000), true), 0, "they do not go twice");
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn acks_go_as_packets_where_that_takes_less_airtime() {
     assert_eq!(link.queued, [], "the frame is to be made first");
     link.waits(at(1_100));
     assert_eq!(link.queued, [ack(1)]);
-    assert_eq!(link.hears(at(2_000), true), 0);
+    assert_eq!(link.receive_ampdu(at(2_000), true), 0);
     let counters = link.client.counters();
     assert_eq!((counters.cheaper_acks, counters.flushed_acks, counters.native_acks), (1, 1, 3));
 }
@@ -314,7 +314,7 @@ fn a_packet_that_is_cheaper_clears_what_is_unproven() {
     );
     link.sends(at(1_000), &ack(1));
     link.waits(at(1_100));
-    assert!(link.hears(at(1_200), true) > 0);
+    assert!(link.receive_ampdu(at(1_200), true) > 0);
     // Irregular numbers, which prediction does not shorten.
     (2..=9).for_each(|number| link.sends(at(2_000), &ack(number * number)));
     link.waits(at(2_100));
@@ -356,7 +356,7 @@ fn any_kind() -> impl Strategy<Value = Kind> {
     ]
 }
 
-fn made(kind: Kind, number: u32, id: u16) -> Packet {
+fn ack_of(kind: Kind, number: u32, id: u16) -> Packet {
     let mut packet = changed(number, |segment| match kind {
         Kind::Plain { .. } => {}
         Kind::Sacks { block } => {
@@ -393,13 +393,13 @@ proptest! {
                 numbers[usize::from(second)] += step;
             }
             let flow = FlowId(1 + u32::from(second));
-            let packet = Packet { flow, ..made(kind, numbers[usize::from(second)], id) };
+            let packet = Packet { flow, ..ack_of(kind, numbers[usize::from(second)], id) };
             link.sends(now, &packet);
             sent.push(packet);
             if pause == 0 {
                 now += Duration::from_micros(70);
                 link.waits(now);
-                link.hears(now, true);
+                link.receive_ampdu(now, true);
                 arrived.append(&mut link.rode);
                 for packet in std::mem::take(&mut link.queued) {
                     link.settles(now, &packet);
@@ -410,7 +410,7 @@ proptest! {
         for _ in 0..4 {
             now += Duration::from_millis(200);
             link.waits(now);
-            link.hears(now, false);
+            link.receive_ampdu(now, false);
             arrived.append(&mut link.rode);
             for packet in std::mem::take(&mut link.queued) {
                 link.settles(now, &packet);

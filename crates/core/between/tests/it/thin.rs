@@ -301,7 +301,7 @@ fn probes_are_answered_at_once() {
 
 #[test]
 fn a_window_that_was_nearly_closed_or_is_a_quarter_larger_is_told_at_once() {
-    let told = |windows: [u16; 2], advance: u32| {
+    let passes = |windows: [u16; 2], advance: u32| {
         let mut host = Host::busy();
         // A duplicate passes, with its window.
         host.send(1, Segment { window: windows[0], ..ack(LATER) });
@@ -309,14 +309,14 @@ fn a_window_that_was_nearly_closed_or_is_a_quarter_larger_is_told_at_once() {
         host.passed.len() == 2
     };
     // Shifted by 7.
-    assert!(!told([10_000, 10_000], 10), "nothing new");
-    assert!(told([20, 10_000], 10), "2,560 bytes are less than two segments");
-    assert!(told([10_000, 20], 10), "and so they are afterwards");
-    assert!(told([10_000, 12_500], 10), "a quarter more");
-    assert!(!told([10_000, 12_000], 10));
-    assert!(told([10_000, 9_000], 10), "it shrank by more than was received");
-    assert!(told([400, 400], 13_000), "a quarter of 51,200 bytes");
-    assert!(!told([400, 400], 12_000));
+    assert!(!passes([10_000, 10_000], 10), "nothing new");
+    assert!(passes([20, 10_000], 10), "2,560 bytes are less than two segments");
+    assert!(passes([10_000, 20], 10), "and so they are afterwards");
+    assert!(passes([10_000, 12_500], 10), "a quarter more");
+    assert!(!passes([10_000, 12_000], 10));
+    assert!(passes([10_000, 9_000], 10), "it shrank by more than was received");
+    assert!(passes([400, 400], 13_000), "a quarter of 51,200 bytes");
+    assert!(!passes([400, 400], 12_000));
 }
 
 /// An upload that keeps the queue full would else leave ever more data before an ACK that is held.

@@ -162,10 +162,11 @@ impl TackBbr {
         if let (Some(rtt), Some(least)) = (delivery.sample.rtt, self.rtt_min.least) {
             self.standing.on_round_trip(rtt, least);
         }
-        let own = self.rtt_min.least.map(|least| least / USUAL_BETA);
+        let own_estimate = self.rtt_min.least.map(|least| least / USUAL_BETA);
         let reported = delivery.receiver.map(|receiver| receiver.interval);
-        let length =
-            reported.or(own.filter(|_| !self.is_receiver_based)).filter(|length| *length > Duration::ZERO);
+        let length = reported
+            .or(own_estimate.filter(|_| !self.is_receiver_based))
+            .filter(|length| *length > Duration::ZERO);
         self.intervals.length = length.unwrap_or(self.intervals.length);
         let passed = self.intervals.pass(delivery.now);
         self.position = self.position.saturating_add(passed);

@@ -159,13 +159,13 @@ impl Uplink {
         if self.acks >= JUDGED_ACKS && excess > self.acks / MANY { excess } else { 0 }
     }
 
-    /// Whether [`Self::tell`] has something to tell at `now_us`.
-    pub fn tells(&self, delivered: u64, mss: u64) -> bool {
+    /// Whether [`Self::update_client`] has anything to add at `now_us`.
+    pub fn has_evidence(&self, delivered: u64, mss: u64) -> bool {
         self.bound > 0 || (self.wait_us >= WAIT_US && self.excess(delivered, mss) > 0)
     }
 
-    /// Adds what this connection shows to what is known of its client.
-    pub fn tell(&self, client: &mut Client, now_us: u64, delivered: u64, mss: u64) {
+    /// Adds what this connection has measured to the record of its client.
+    pub fn update_client(&self, client: &mut Client, now_us: u64, delivered: u64, mss: u64) {
         let excess_us = self.excess(delivered, mss) * self.spacing_us(now_us);
         if self.bound > 0 && excess_us > client.excess_us / 2 {
             client.excess_us = 0;
@@ -217,7 +217,7 @@ mod tests {
     fn after(bound: u64, acks: u64, client: Client) -> (Client, u64) {
         let (uplink, now_us) = fetched(bound, acks, 691, 2_000_000);
         let mut known = client;
-        uplink.tell(&mut known, now_us, 691 * MSS, MSS);
+        uplink.update_client(&mut known, now_us, 691 * MSS, MSS);
         (known, now_us)
     }
 
@@ -236,8 +236,8 @@ mod tests {
     fn acks_that_never_waited_are_no_debt() {
         let (uplink, now_us) = fetched(0, 613, 691, 613 * ACK_US);
         let mut client = Client::default();
-        uplink.tell(&mut client, now_us, 691 * MSS, MSS);
-        assert!(!uplink.tells(691 * MSS, MSS));
+        uplink.update_client(&mut client, now_us, 691 * MSS, MSS);
+        assert!(!uplink.has_evidence(691 * MSS, MSS));
         assert_eq!(client.excess_us, 0);
     }
 
@@ -266,7 +266,7 @@ mod tests {
     fn no_client_is_bounded_for_longer_than_a_minute() {
         let (uplink, now_us) = fetched(0, 60_000, 70_000, 2_000_000);
         let mut client = Client::default();
-        uplink.tell(&mut client, now_us, 70_000 * MSS, MSS);
+        uplink.update_client(&mut client, now_us, 70_000 * MSS, MSS);
         assert_eq!(client.excess_us, MAX_EXCESS_US);
         client.wait_us = 0;
         assert!(client.bounds(now_us + 59_000_000, 0, false));

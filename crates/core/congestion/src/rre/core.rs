@@ -151,14 +151,14 @@ impl Core {
         }
     }
 
-    /// Whether this connection has something to [`tell`](Self::tell).
-    pub fn tells(&self) -> bool {
-        self.uplink.tells(self.delivered, self.mss())
+    /// Whether this connection has something to [`update_client`](Self::tell).
+    pub fn has_evidence(&self) -> bool {
+        self.uplink.has_evidence(self.delivered, self.mss())
     }
 
-    /// Adds what this connection shows to what is known of its client.
-    pub fn tell(&self, client: &mut Client) {
-        self.uplink.tell(client, self.feedback.heard_us, self.delivered, self.mss());
+    /// Adds what this connection has measured to the record of its client.
+    pub fn update_client(&self, client: &mut Client) {
+        self.uplink.update_client(client, self.feedback.heard_us, self.delivered, self.mss());
     }
 
     /// Handles an ACK.

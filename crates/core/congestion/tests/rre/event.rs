@@ -46,8 +46,8 @@ impl Event {
             Self::TransmitStart(now_us) => core.on_transmit_start(now_us),
             Self::Silence(now_us) => core.on_silence(now_us),
         }
-        if core.tells() {
-            core.tell(client);
+        if core.has_evidence() {
+            core.update_client(client);
         }
     }
 
@@ -65,9 +65,9 @@ impl Event {
             Self::Ack(a) => {
                 let [stamped, advanced, limited, repairing] =
                     [a.stamped, a.advanced, a.limited, a.repairing].map(u32::from);
-                let told = [stamped, a.value, a.echo, advanced, a.delivered, a.lost, a.in_flight];
+                let received = [stamped, a.value, a.echo, advanced, a.delivered, a.lost, a.in_flight];
                 let rest = [a.rtt_us, a.smoothed_rtt_us, limited, repairing];
-                ("ack", wide(a.now_us, &[&told[..], &rest[..]].concat()))
+                ("ack", wide(a.now_us, &[&received[..], &rest[..]].concat()))
             }
             Self::Timeout(now) => ("timeout", vec![now]),
             Self::Undo(now) => ("undo", vec![now]),

@@ -125,7 +125,7 @@ pub struct World {
     // The sender.
     segments: Vec<Segment>,
     una: usize,
-    told: usize,
+    reported: usize,
     orders: u64,
     delivered_order: u64,
     delivered: u64,
@@ -171,7 +171,7 @@ impl World {
             run: Run { steps: Vec::new(), timeouts: 0, longest_queue_us: 0 },
             segments: Vec::new(),
             una: 0,
-            told: 0,
+            reported: 0,
             orders: 0,
             delivered_order: 0,
             delivered: 0,
@@ -198,7 +198,7 @@ impl World {
         world.record(Event::Start(BEGIN_US, parameters));
         if let Some(value) = world.value_at(BEGIN_US - world.path.delay_us) {
             let echo = stamp_at(BEGIN_US - handshake_us);
-            world.tell(Event::Handshake(BEGIN_US, value, echo));
+            world.apply(Event::Handshake(BEGIN_US, value, echo));
         }
         while world.step() {}
         world.run
@@ -214,7 +214,7 @@ impl World {
         self.run.steps.push(Step { at_us, event, core, delivered, queue_us });
     }
 
-    fn tell(&mut self, event: Event) {
+    fn apply(&mut self, event: Event) {
         event.happen(&mut self.core);
         self.record(event);
     }
@@ -276,7 +276,7 @@ impl World {
             self.on_timeout();
         }
         if self.in_flight > 0 && self.core.silent_at_us() <= self.now_us {
-            self.tell(Event::Silence(self.now_us));
+            self.apply(Event::Silence(self.now_us));
         }
         while self.can_send() && self.next_send_us <= self.now_us {
             self.send();
@@ -300,7 +300,7 @@ impl World {
 
     fn send(&mut self) {
         if self.in_flight == 0 && self.was_limited {
-            self.tell(Event::TransmitStart(self.now_us));
+            self.apply(Event::TransmitStart(self.now_us));
             self.was_limited = false;
         }
         let order = self.orders;
@@ -342,7 +342,7 @@ impl World {
         }
         self.in_flight = 0;
         self.restart_rto();
-        self.tell(Event::Timeout(self.now_us));
+        self.apply(Event::Timeout(self.now_us));
     }
 
     fn on_ack(&mut self, ack: &FlyingAck) {
@@ -353,7 +353,7 @@ impl World {
             self.undo();
         }
         let (mut delivered, mut rtt_us) = (0, 0);
-        for &(index, order) in &self.arrived[self.told.min(ack.arrivals)..ack.arrivals] {
+        for &(index, order) in &self.arrived[self.reported.min(ack.arrivals)..ack.arrivals] {
             let segment = &mut self.segments[index];
             self.delivered_order = self.delivered_order.max(order);
             if segment.delivered {
@@ -370,7 +370,7 @@ impl World {
             }
         }
         self.delivered += delivered;
-        self.told = self.told.max(ack.arrivals);
+        self.reported = self.reported.max(ack.arrivals);
         self.una = self.una.max(ack.next);
         if rtt_us > 0 {
             self.smoothed_rtt_us = (7 * self.smoothed_rtt_us + rtt_us) / 8;
@@ -383,7 +383,7 @@ impl World {
         let limited = !(self.path.has_data)(self.since_us());
         self.was_limited |= limited;
         let repairing = self.segments[self.una..].iter().any(|segment| segment.lost && !segment.delivered);
-        self.tell(Event::Ack(Ack {
+        self.apply(Event::Ack(Ack {
             now_us: self.now_us,
             stamped: ack.value.is_some(),
             value: ack.value.unwrap_or(0),
@@ -407,7 +407,7 @@ impl World {
                 self.in_flight += MSS;
             }
         }
-        self.tell(Event::Undo(self.now_us));
+        self.apply(Event::Undo(self.now_us));
     }
 
     /// Bytes newly declared lost.

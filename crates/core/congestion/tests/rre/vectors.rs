@@ -331,7 +331,7 @@ fn crowded() -> Vec<Vector> {
 }
 
 /// From 6 s to 10 s a fair part of 1 Mb/s is used, with any clock, and the queue is bounded.
-fn goes_on(run: &Run) {
+fn keeps_sending(run: &Run) {
     let used = share(run, mbps(1.0), 6 * SECOND_US, 10 * SECOND_US);
     assert!(used > 0.5, "{used} used");
     assert!(run.longest_queue_us < 2_000_000, "{} us of queue", run.longest_queue_us);
@@ -346,25 +346,25 @@ fn deceiving() -> Vec<Vector> {
             name: "clock-back",
             about: "The receiver's clock steps back by an hour after 2 s, at 1 Mb/s.",
             path: after(|at| Some(at + if at < CHANGE_US { 3_600 * SECOND_US } else { 0 })),
-            holds: goes_on,
+            holds: keeps_sending,
         },
         Vector {
             name: "clock-ahead",
             about: "The receiver's clock steps ahead by a second after 2 s, at 1 Mb/s.",
             path: after(|at| Some(at + if at < CHANGE_US { 0 } else { SECOND_US })),
-            holds: goes_on,
+            holds: keeps_sending,
         },
         Vector {
             name: "clock-stops",
             about: "The receiver's clock stops after 2 s, at 1 Mb/s.",
             path: after(|at| Some(at.min(CHANGE_US))),
-            holds: goes_on,
+            holds: keeps_sending,
         },
         Vector {
             name: "clock-slow",
             about: "The receiver's clock goes at half the speed after 2 s, at 1 Mb/s.",
             path: after(|at| Some(at.min(CHANGE_US) + at.saturating_sub(CHANGE_US) / 2)),
-            holds: goes_on,
+            holds: keeps_sending,
         },
         Vector {
             name: "clock-fast",
@@ -381,7 +381,7 @@ fn deceiving() -> Vec<Vector> {
             about: "After 2 s ACKs have no timestamps any more, at 1 Mb/s.",
             path: after(|at| Some(at).filter(|at| *at < CHANGE_US)),
             holds: |run| {
-                goes_on(run);
+                keeps_sending(run);
                 let (trust, _) = run.steps[run.steps.len() - 1].core.clock();
                 assert_eq!(trust, Trust::Refused);
             },
@@ -390,7 +390,7 @@ fn deceiving() -> Vec<Vector> {
             name: "no-timestamps",
             about: "No ACK has timestamps, at 1 Mb/s.",
             path: after(|_| None),
-            holds: goes_on,
+            holds: keeps_sending,
         },
     ]
 }

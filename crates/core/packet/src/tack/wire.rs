@@ -253,8 +253,8 @@ impl Prefix {
     ///
     /// # Errors
     ///
-    /// [`Misread::Short`] where no packet is as short, and where a short one names connection 0.
-    pub fn of(mut bytes: &[u8]) -> Result<Self, DecodeError> {
+    /// [`Misread::Short`] where no packet is as short, [`Unsound::Connection`] where a short one names connection 0.
+    pub fn parse(mut bytes: &[u8]) -> Result<Self, DecodeError> {
         let (_, prefix) = Self::read(&mut bytes)?;
         if bytes.len() < TAG_LEN as usize {
             return Err(Misread::Short.into());

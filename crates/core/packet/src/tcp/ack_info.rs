@@ -19,7 +19,7 @@ pub struct AckInfo {
 
 impl AckInfo {
     /// Contents of `segment`; `None` if it does not only acknowledge.
-    pub fn of(segment: &Segment) -> Option<Self> {
+    pub fn from_segment(segment: &Segment) -> Option<Self> {
         let Segment { ack, flags, timestamps, sack, .. } = *segment;
         // PSH requests fast delivery, so filters do not drop such segments.
         let pure = segment.is_pure_ack() && !flags.contains(Flags::PSH);
@@ -150,11 +150,11 @@ mod tests {
     #[test]
     fn a_segment_that_does_more_than_acknowledge_is_no_pure_ack() {
         let pure = Segment { flags: Flags::ACK, ..Segment::default() };
-        assert!(AckInfo::of(&pure).is_some());
-        assert!(AckInfo::of(&Segment { payload_len: 1, ..pure }).is_none());
+        assert!(AckInfo::from_segment(&pure).is_some());
+        assert!(AckInfo::from_segment(&Segment { payload_len: 1, ..pure }).is_none());
         for other in [Flags::SYN, Flags::FIN, Flags::RST, Flags::PSH, Flags::URG] {
-            assert!(AckInfo::of(&Segment { flags: Flags::ACK | other, ..pure }).is_none());
+            assert!(AckInfo::from_segment(&Segment { flags: Flags::ACK | other, ..pure }).is_none());
         }
-        assert!(AckInfo::of(&Segment { flags: Flags::NONE, ..pure }).is_none());
+        assert!(AckInfo::from_segment(&Segment { flags: Flags::NONE, ..pure }).is_none());
     }
 }

@@ -15,7 +15,7 @@ pub struct Stream {
 
 impl Stream {
     /// The stream `packet` belongs to.
-    pub fn of(packet: &Packet) -> Self {
+    pub fn from_packet(packet: &Packet) -> Self {
         let hosts = u64::from(packet.source.0) << 32 | u64::from(packet.destination.0);
         Self { key: scramble(scramble(hosts) ^ u64::from(packet.flow.0)) }
     }

@@ -9,12 +9,12 @@ pub fn files_of(room: &Path) -> Vec<PathBuf> {
         return vec![room.to_path_buf()];
     }
     let entries = fs::read_dir(room).expect("a folder").map(|entry| entry.expect("an entry").path());
-    let own = Some(room.with_extension("rs")).filter(|own| own.is_file());
-    entries.flat_map(|path| files_of(&path)).chain(own).collect()
+    let sibling = Some(room.with_extension("rs")).filter(|sibling| sibling.is_file());
+    entries.flat_map(|path| files_of(&path)).chain(sibling).collect()
 }
 
 /// True if `text` contains `path` as a complete path.
 pub fn names(text: &str, path: &str) -> bool {
-    let goes_on = |next: char| next.is_alphanumeric() || next == '_';
-    text.match_indices(path).any(|(at, _)| !text[at + path.len()..].starts_with(goes_on))
+    let continues = |next: char| next.is_alphanumeric() || next == '_';
+    text.match_indices(path).any(|(at, _)| !text[at + path.len()..].starts_with(continues))
 }

@@ -70,9 +70,9 @@ fn crates() -> Vec<PathBuf> {
 fn uses_by_manifest() -> Uses {
     let uses = crates().into_iter().map(|path| {
         let manifest = fs::read_to_string(path.join("Cargo.toml")).expect("a crate has a manifest");
-        let own = manifest.split("[dependencies]").nth(1).expect("all have dependencies");
-        let own = own.split("\n[").next().expect("a split has a first part");
-        let used = own.lines().filter_map(|line| line.strip_prefix("tacit-"));
+        let dependencies = manifest.split("[dependencies]").nth(1).expect("all have dependencies");
+        let dependencies = dependencies.split("\n[").next().expect("a split has a first part");
+        let used = dependencies.lines().filter_map(|line| line.strip_prefix("tacit-"));
         let used = used.map(|rest| rest.split(['.', ' ']).next().unwrap_or_default().to_owned());
         (name_of(&path), used.collect())
     });
@@ -139,7 +139,7 @@ fn no_arrow_goes_up() {
 fn the_table_of_the_rooms_says_what_each_crate_uses() {
     let page = architecture();
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `crates/"));
-    let said: Uses = rows
+    let documented: Uses = rows
         .map(|row| {
             let place = row.split('`').next().expect("a split has a first part");
             let (_, name) = place.split_once('/').expect("a crate is on a floor");
@@ -148,7 +148,7 @@ fn the_table_of_the_rooms_says_what_each_crate_uses() {
             (name.to_owned(), quoted.collect())
         })
         .collect();
-    assert_eq!(said, uses_by_manifest());
+    assert_eq!(documented, uses_by_manifest());
 }
 
 /// A file that no `mod` includes is in no test program, so its assertions are never checked.

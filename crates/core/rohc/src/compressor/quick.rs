@@ -291,10 +291,10 @@ impl Context {
 
     /// Disables the fast path and accounts for the packets it sent.
     pub(super) fn leave_quick(&mut self) {
-        let made = self.granted_packets - self.quiet_packets;
-        let few = made.min(u8::MAX.into()) as u8;
-        self.since_ir = self.since_ir.saturating_add(made);
-        self.since_dyn = self.since_dyn.saturating_add(made);
+        let sent = self.granted_packets - self.quiet_packets;
+        let few = sent.min(u8::MAX.into()) as u8;
+        self.since_ir = self.since_ir.saturating_add(sent);
+        self.since_dyn = self.since_dyn.saturating_add(sent);
         self.ecn_stable = self.ecn_stable.saturating_add(few);
         // Each packet was a small step of the IP-ID. IPv6 has no IP-ID and no score.
         self.ip_id_strain = self.ip_id_strain.saturating_sub(few);

@@ -344,7 +344,7 @@ impl Context {
     fn is_of(&self, header: &Header, layers: &Layers) -> bool {
         let same_layers = match self.layers.as_deref() {
             None => layers.is_empty(),
-            Some(own) => own.is_same_flow(layers),
+            Some(kept) => kept.is_same_flow(layers),
         };
         same_layers && is_same_flow(header, &self.header)
     }
@@ -377,8 +377,8 @@ impl Context {
         self.has_checksums = layers.has_valid_checksum(&header, payload);
         self.generics = scratch.generics;
         match &mut self.layers {
-            own if layers.is_empty() => *own = None,
-            Some(own) => (**own).clone_from(layers),
+            kept if layers.is_empty() => *kept = None,
+            Some(kept) => (**kept).clone_from(layers),
             None => self.layers = Some(Box::new(layers.clone())),
         }
         self.commit(header, values, items);

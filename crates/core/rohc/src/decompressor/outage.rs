@@ -74,11 +74,11 @@ impl Outage {
     pub(super) fn expected(&self, kept: &ContextFields, advance: u32) -> Option<u32> {
         let (msn, start) = self.notes[0];
         let packets = u32::from((kept[Field::Msn as usize] as u16).wrapping_sub(msn));
-        let made = progress(kept).wrapping_sub(start);
-        if made == 0 || packets > 3 * PACE_PACKETS {
+        let gained = progress(kept).wrapping_sub(start);
+        if gained == 0 || packets > 3 * PACE_PACKETS {
             return None;
         }
-        Some((u64::from(advance) * u64::from(packets) / u64::from(made)).min(u64::from(u32::MAX)) as u32)
+        Some((u64::from(advance) * u64::from(packets) / u64::from(gained)).min(u64::from(u32::MAX)) as u32)
     }
 }
 

@@ -64,16 +64,16 @@ impl Context {
         out: &mut [u8],
     ) -> Option<usize> {
         let kept = &self.kept;
-        let said = said(co, kept)?;
+        let base = read_base_fields(co, kept)?;
         let rest = co.rest;
-        let last = u32::from(*rest.get(said.last)?);
+        let last = u32::from(*rest.get(base.last)?);
         // Accept only the immediate successor of the reference.
         let msn = (kept[Field::Msn as usize] + 1) & 0xffff;
         if last >> 4 != msn & 0xf {
             return None;
         }
-        let checksum = word(rest, said.last + 1, 2)? as u16;
-        let mut at = said.last + 3;
+        let checksum = word(rest, base.last + 1, 2)? as u16;
+        let mut at = base.last + 3;
         let value = timestamp(kept[Field::TsValue as usize], rest, &mut at)?;
         let echo = timestamp(kept[Field::TsEcho as usize], rest, &mut at)?;
         if at != rest.len() {
@@ -81,22 +81,22 @@ impl Context {
         }
         let stride = kept[Field::Stride as usize];
         let residue = kept[Field::AckResidue as usize];
-        let ack = match said.scaled {
+        let ack = match base.scaled {
             Some(scaled) => scaled.wrapping_mul(stride).wrapping_add(residue),
-            None => said.ack,
+            None => base.ack,
         };
 
         let tcp = LEN - 32;
         let packet = out.first_chunk_mut::<LEN>()?;
         *packet = *self.template.bytes().first_chunk()?;
         if !V6 {
-            let id = said.offset.wrapping_add(msn) as u16;
+            let id = base.offset.wrapping_add(msn) as u16;
             packet[4..6].copy_from_slice(&id.to_be_bytes());
             packet[10..12].copy_from_slice(&self.template.ipv4_checksum(id).to_be_bytes());
         }
         packet[tcp + 8..tcp + 12].copy_from_slice(&ack.to_be_bytes());
         packet[tcp + 13] = packet[tcp + 13] & !flags::PSH | (last as u8 & 8);
-        packet[tcp + 14..tcp + 16].copy_from_slice(&(said.window as u16).to_be_bytes());
+        packet[tcp + 14..tcp + 16].copy_from_slice(&(base.window as u16).to_be_bytes());
         packet[tcp + 16..tcp + 18].copy_from_slice(&checksum.to_be_bytes());
         packet[tcp + 24..tcp + 28].copy_from_slice(&value.to_be_bytes());
         packet[tcp + 28..tcp + 32].copy_from_slice(&echo.to_be_bytes());
@@ -105,7 +105,7 @@ impl Context {
         }
 
         let kept = &mut self.kept;
-        match said.scaled {
+        match base.scaled {
             // The same division as in the general path, which accounts for products that overflow 32 bits.
             Some(scaled)
                 if u64::from(scaled) * u64::from(stride) + u64::from(residue) <= u64::from(u32::MAX) =>
@@ -121,11 +121,11 @@ impl Context {
         }
         kept[Field::Ack as usize] = ack;
         kept[Field::Msn as usize] = msn;
-        kept[Field::Window as usize] = said.window;
+        kept[Field::Window as usize] = base.window;
         kept[Field::TsValue as usize] = value;
         kept[Field::TsEcho as usize] = echo;
         if !V6 {
-            kept[Field::IpIdOffset as usize] = said.offset;
+            kept[Field::IpIdOffset as usize] = base.offset;
         }
         self.outage.note(&self.kept);
         self.succeeded();
@@ -155,9 +155,9 @@ impl Context {
 
 /// Reads a base header of one of the known formats.
 #[inline(always)]
-fn said(co: &Co<'_>, kept: &ContextFields) -> Option<BaseHeaderFields> {
+fn read_base_fields(co: &Co<'_>, kept: &ContextFields) -> Option<BaseHeaderFields> {
     let first = u32::from(co.first);
-    let mut said = BaseHeaderFields {
+    let mut base = BaseHeaderFields {
         last: 0,
         ack: kept[Field::Ack as usize],
         scaled: None,
@@ -174,35 +174,35 @@ fn said(co: &Co<'_>, kept: &ContextFields) -> Option<BaseHeaderFields> {
     };
     match co.format.kind {
         FormatKind::Seq4 => {
-            said.scaled = Some(scaled(first >> 3)?);
-            said.offset = offset(first, 3, 1);
+            base.scaled = Some(scaled(first >> 3)?);
+            base.offset = offset(first, 3, 1);
         }
         FormatKind::Seq3 => {
-            said.last = 2;
-            said.offset = offset(first, 4, 3);
-            said.ack = Lsb::new(16, 16383).decode(ack, word(co.rest, 0, 2)?);
+            base.last = 2;
+            base.offset = offset(first, 4, 3);
+            base.ack = Lsb::new(16, 16383).decode(ack, word(co.rest, 0, 2)?);
         }
         FormatKind::Seq7 => {
-            said.last = 4;
+            base.last = 4;
             let bits = first << 16 | word(co.rest, 0, 2)?;
             let reference = kept[Field::Window as usize];
-            said.window = Lsb::new(15, 16383).decode(reference, bits >> 5 & 0x7fff) & 0xffff;
-            said.offset = offset(bits, 5, 3);
-            said.ack = Lsb::new(16, 32767).decode(ack, word(co.rest, 2, 2)?);
+            base.window = Lsb::new(15, 16383).decode(reference, bits >> 5 & 0x7fff) & 0xffff;
+            base.offset = offset(bits, 5, 3);
+            base.ack = Lsb::new(16, 32767).decode(ack, word(co.rest, 2, 2)?);
         }
-        FormatKind::Rnd4 => said.scaled = Some(scaled(first)?),
+        FormatKind::Rnd4 => base.scaled = Some(scaled(first)?),
         FormatKind::Rnd3 => {
-            said.last = 1;
+            base.last = 1;
             let bits = first << 8 | word(co.rest, 0, 1)?;
-            said.ack = Lsb::new(15, 8191).decode(ack, bits & 0x7fff);
+            base.ack = Lsb::new(15, 8191).decode(ack, bits & 0x7fff);
         }
         FormatKind::Rnd7 => {
-            said.last = 4;
+            base.last = 4;
             let bits = first << 16 | word(co.rest, 0, 2)?;
-            said.ack = Lsb::new(18, 65535).decode(ack, bits & 0x3_ffff);
-            said.window = word(co.rest, 2, 2)?;
+            base.ack = Lsb::new(18, 65535).decode(ack, bits & 0x3_ffff);
+            base.window = word(co.rest, 2, 2)?;
         }
         _ => return None,
     }
-    Some(said)
+    Some(base)
 }

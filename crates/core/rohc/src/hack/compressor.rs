@@ -90,7 +90,7 @@ impl<M: Memory> Compressor<M> {
     pub fn note_native(&mut self, packet: &[u8]) {
         let Ok(header) = pure_ack(packet) else { return };
         self.clock += 1;
-        let flow = Flow::of(&header);
+        let flow = Flow::from_header(&header);
         let check = native_check(&header);
         let Some(at) = self.find(&flow).or_else(|| self.claim(flow, &header)) else { return };
         let slot = &mut self.slots[at];
@@ -109,7 +109,7 @@ impl<M: Memory> Compressor<M> {
     /// True if the flow of this packet has a context, so that [`Compressor::push`] may succeed.
     pub fn has_context(&self, packet: &[u8]) -> bool {
         Header::parse(packet)
-            .is_ok_and(|header| self.find(&Flow::of(&header)).is_some_and(|at| self.slots[at].live))
+            .is_ok_and(|header| self.find(&Flow::from_header(&header)).is_some_and(|at| self.slots[at].live))
     }
 
     /// Checks whether [`Compressor::push`] would accept `packet`, apart from [`Refusal::FrameFull`]. Changes nothing.
@@ -124,7 +124,7 @@ impl<M: Memory> Compressor<M> {
     /// The index of the context of this ACK's flow.
     #[inline(always)]
     fn slot_of(&self, header: &Header) -> Result<usize, Refusal> {
-        let flow = Flow::of(header);
+        let flow = Flow::from_header(header);
         self.find(&flow).filter(|&at| self.slots[at].live).ok_or_else(|| {
             let cid = flow.cid();
             let taken = self.slots.iter().any(|slot| slot.cid == cid && slot.live && slot.flow != flow);
@@ -187,7 +187,7 @@ impl<M: Memory> Compressor<M> {
     /// giving up frames that the peer may not have received. The flow is sent uncompressed until the next
     /// [`Compressor::note_native`].
     pub fn invalidate(&mut self, packet_of_flow: &[u8]) {
-        let flow = Header::parse(packet_of_flow).map(|header| Flow::of(&header));
+        let flow = Header::parse(packet_of_flow).map(|header| Flow::from_header(&header));
         if let Some(at) = flow.ok().and_then(|flow| self.find(&flow)) {
             self.slots[at].live = false;
             self.slots[at].pending = 0;

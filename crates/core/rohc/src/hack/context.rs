@@ -119,7 +119,7 @@ impl Rare {
         ]
     }
 
-    fn of(header: &Header) -> Self {
+    fn from_header(header: &Header) -> Self {
         Self {
             mask: 0,
             tos: header.dscp << 2 | header.ip_ecn,
@@ -288,7 +288,7 @@ impl Context {
             },
             window: header.window.wrapping_sub(last.window),
             seq: header.seq.wrapping_sub(last.seq),
-            rare: Rare::of(header).beside(&Rare::of(last)),
+            rare: Rare::from_header(header).beside(&Rare::from_header(last)),
             ..Delta::NONE
         };
         if let (Ip::V4 { id, dont_fragment, .. }, Ip::V4 { id: last_id, dont_fragment: last_flag, .. }) =

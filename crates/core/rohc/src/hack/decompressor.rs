@@ -166,7 +166,7 @@ impl<M: Memory> Decompressor<M> {
         let Ok(header) = pure_ack(packet) else { return };
         self.clock += 1;
         let native = Native { check: native_check(&header), header };
-        let at = self.claim(Flow::of(&header));
+        let at = self.claim(Flow::from_header(&header));
         let slot = &mut self.slots[at];
         slot.last_use = self.clock;
         // The newest is first. A known one moves to the front.

@@ -14,7 +14,7 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    pub fn of(header: &Header) -> Self {
+    pub fn from_header(header: &Header) -> Self {
         let ports = [header.source_port, header.destination_port];
         match header.ip {
             Ip::V4 { source: from, destination: to, .. } => {

@@ -139,11 +139,11 @@ impl Layers {
     pub(crate) fn has_room(&self, header: &Header, payload_len: usize) -> bool {
         // The length in the first header is the largest. An IPv6 header does not count itself.
         let first = self.all().first().filter(|_| self.outer() > 0).map(|layer| layer.kind);
-        let own = match first.unwrap_or(Version::of(&header.ip).kind()) {
+        let uncounted_len = match first.unwrap_or(Version::from_ip(&header.ip).kind()) {
             Kind::V6 => IPV6_LEN,
             _ => 0,
         };
-        self.len() + header.len() + payload_len - own <= usize::from(u16::MAX)
+        self.len() + header.len() + payload_len - uncounted_len <= usize::from(u16::MAX)
     }
 }
 

@@ -15,18 +15,23 @@ fn check(
     let (mut rohc, mut back) = ([0; 2000], [0; 2000]);
     let mut sent = 0;
     for (at, packet) in packets.iter().enumerate() {
-        let made = match compressor.compress(packet, &mut rohc) {
-            Ok(made) => made,
+        let compressed = match compressor.compress(packet, &mut rohc) {
+            Ok(compressed) => compressed,
             Err(CompressError::Options) => continue,
             Err(error) => return Err(TestCaseError::fail(format!("packet {at}: {error}"))),
         };
-        prop_assert!(made.len <= packet.len() + 65, "packet {} grew by {}", at, made.len - packet.len());
+        prop_assert!(
+            compressed.len <= packet.len() + 65,
+            "packet {} grew by {}",
+            at,
+            compressed.len - packet.len()
+        );
         sent += 1;
         if !arrives(sent - 1) {
             continue;
         }
-        let done = decompressor.decompress(&rohc[..made.len], &mut back);
-        let name = made.format.name();
+        let done = decompressor.decompress(&rohc[..compressed.len], &mut back);
+        let name = compressed.format.name();
         match done {
             Ok(done) => prop_assert_eq!(&back[..done.len], &packet[..], "packet {} as {}", at, name),
             Err(error) => return Err(TestCaseError::fail(format!("packet {at} as {name}: {error}"))),

@@ -32,16 +32,16 @@ fn run(packets: &[Vec<u8>], burst: usize, feedback: Option<usize>, repair: bool)
             let (_, answer): (usize, tacit_rohc::Feedback) = answers.pop_front().unwrap();
             assert_eq!(compressor.feedback(answer.as_bytes()), 0);
         }
-        let made = compressor.compress(packet, &mut rohc).unwrap();
+        let compressed = compressor.compress(packet, &mut rohc).unwrap();
         if at % 300 >= 300 - burst {
-            refresh_lost |= matches!(made.format, FormatKind::Ir | FormatKind::IrDyn);
+            refresh_lost |= matches!(compressed.format, FormatKind::Ir | FormatKind::IrDyn);
             if at % 300 == 299 {
                 outcome.bursts += 1;
                 (refused, refresh_lost) = (0, false);
             }
             continue;
         }
-        let answer = match decompressor.decompress(&rohc[..made.len], &mut out) {
+        let answer = match decompressor.decompress(&rohc[..compressed.len], &mut out) {
             Ok(done) => {
                 outcome.wrong += u32::from(out[..done.len] != packet[..]);
                 done.feedback
@@ -103,15 +103,15 @@ fn a_context_counts_what_it_did() {
     let (mut rohc, mut out) = (vec![0; 2000], vec![0; 2000]);
     let (mut good, mut refused, mut bytes, mut begun) = (0, 0, [0, 0], 0);
     for (at, packet) in packets.iter().enumerate() {
-        let made = compressor.compress(packet, &mut rohc).unwrap();
+        let compressed = compressor.compress(packet, &mut rohc).unwrap();
         if at % 300 >= 280 {
             continue;
         }
-        match decompressor.decompress(&rohc[..made.len], &mut out) {
+        match decompressor.decompress(&rohc[..compressed.len], &mut out) {
             Ok(done) => {
                 good += 1;
-                bytes = [bytes[0] + made.len as u64, bytes[1] + done.len as u64];
-                begun += u64::from(matches!(made.format, FormatKind::Ir | FormatKind::IrDyn));
+                bytes = [bytes[0] + compressed.len as u64, bytes[1] + done.len as u64];
+                begun += u64::from(matches!(compressed.format, FormatKind::Ir | FormatKind::IrDyn));
             }
             Err(_) => refused += 1,
         }
@@ -123,7 +123,7 @@ fn a_context_counts_what_it_did() {
     assert_eq!(decompressor.counts(1), None);
     // Another flow with this CID starts its counts from zero.
     let mut other = Compressor::new(CompressorConfig::default());
-    let made = other.compress(&common::synthetic(1, true)[0], &mut rohc).unwrap();
-    decompressor.decompress(&rohc[..made.len], &mut out).unwrap();
+    let compressed = other.compress(&common::synthetic(1, true)[0], &mut rohc).unwrap();
+    decompressor.decompress(&rohc[..compressed.len], &mut out).unwrap();
     assert_eq!(decompressor.counts(0).unwrap().packets, 1);
 }

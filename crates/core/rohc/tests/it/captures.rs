@@ -17,15 +17,19 @@ fn round_trip(name: &str, packets: &[Vec<u8>], config: CompressorConfig) -> Outc
     let mut formats = BTreeMap::new();
     let mut bytes = 0;
     for (at, packet) in packets.iter().enumerate() {
-        let made =
+        let compressed =
             compressor.compress(packet, &mut rohc).unwrap_or_else(|e| panic!("{name} packet {at}: {e}"));
-        let done = decompressor.decompress(&rohc[..made.len], &mut back).unwrap_or_else(|e| {
-            panic!("{name} packet {at} as {}: {e}: {:02x?}", made.format.name(), &rohc[..made.len])
+        let done = decompressor.decompress(&rohc[..compressed.len], &mut back).unwrap_or_else(|e| {
+            panic!(
+                "{name} packet {at} as {}: {e}: {:02x?}",
+                compressed.format.name(),
+                &rohc[..compressed.len]
+            )
         });
-        assert_eq!(&back[..done.len], packet, "{name} packet {at} as {}", made.format.name());
+        assert_eq!(&back[..done.len], packet, "{name} packet {at} as {}", compressed.format.name());
         let header = tacit_rohc::header::Header::parse(packet).unwrap();
-        bytes += made.len - usize::from(header.payload_len);
-        *formats.entry(made.format.name()).or_default() += 1;
+        bytes += compressed.len - usize::from(header.payload_len);
+        *formats.entry(compressed.format.name()).or_default() += 1;
     }
     Outcome { bytes_per_packet: bytes as f64 / packets.len() as f64, formats }
 }
@@ -79,10 +83,10 @@ fn feedback_saves_repetitions_on_a_flow_with_losses() {
     let (mut rohc, mut back) = ([0; 200], [0; 200]);
     let (mut there, mut answers) = (0, 0);
     for packet in &packets {
-        let made = compressor.compress(packet, &mut rohc).unwrap();
-        let done = decompressor.decompress(&rohc[..made.len], &mut back).unwrap();
+        let compressed = compressor.compress(packet, &mut rohc).unwrap();
+        let done = decompressor.decompress(&rohc[..compressed.len], &mut back).unwrap();
         assert_eq!(&back[..done.len], packet);
-        there += made.len;
+        there += compressed.len;
         if let Some(feedback) = done.feedback {
             assert_eq!(compressor.feedback(feedback.as_bytes()), 0);
             answers += feedback.as_bytes().len();

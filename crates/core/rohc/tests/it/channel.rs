@@ -53,8 +53,8 @@ fn run(packets: &[Vec<u8>], config: CompressorConfig, channel: Channel) -> Outco
     let (mut rohc, mut out) = ([0; 2000], [0; 2000]);
     let mut held: Option<(usize, Vec<u8>)> = None;
     for (at, packet) in packets.iter().enumerate() {
-        let made = compressor.compress(packet, &mut rohc).unwrap();
-        outcome.bytes += made.len;
+        let compressed = compressor.compress(packet, &mut rohc).unwrap();
+        outcome.bytes += compressed.len;
         if lost == 0 && chance.next(100) < channel.loss {
             lost = channel.burst;
         }
@@ -62,7 +62,7 @@ fn run(packets: &[Vec<u8>], config: CompressorConfig, channel: Channel) -> Outco
             lost -= 1;
             continue;
         }
-        let mut arrivals = vec![(at, rohc[..made.len].to_vec())];
+        let mut arrivals = vec![(at, rohc[..compressed.len].to_vec())];
         if held.is_none() && chance.next(100) < channel.swap {
             held = arrivals.pop();
         } else if let Some(late) = held.take() {
@@ -215,10 +215,10 @@ fn replays_harm_no_original() {
         let (mut rohc, mut out) = ([0; 200], [0; 200]);
         let mut recent: Vec<Vec<u8>> = Vec::new();
         for (at, packet) in packets.iter().enumerate() {
-            let made = compressor.compress(packet, &mut rohc).unwrap();
-            let done = decompressor.decompress(&rohc[..made.len], &mut out).unwrap();
+            let compressed = compressor.compress(packet, &mut rohc).unwrap();
+            let done = decompressor.decompress(&rohc[..compressed.len], &mut out).unwrap();
             assert_eq!(&out[..done.len], &packet[..]);
-            recent.push(rohc[..made.len].to_vec());
+            recent.push(rohc[..compressed.len].to_vec());
             if recent.len() > 8 {
                 recent.remove(0);
             }

@@ -252,10 +252,10 @@ fn contexts_are_kept_removed_begun_anew_and_counted() {
     let mut send = |compressor: &mut Compressor, port, number| -> Result<_, CompressError> {
         let (mut rohc, mut out) = ([0; 300], [0; 300]);
         let packet = tcp(port, number, 0);
-        let made = compressor.compress(&packet, &mut rohc)?;
-        let done = decompressor.decompress(&rohc[..made.len], &mut out).unwrap();
+        let compressed = compressor.compress(&packet, &mut rohc)?;
+        let done = decompressor.decompress(&rohc[..compressed.len], &mut out).unwrap();
         assert_eq!(&out[..done.len], packet);
-        Ok(made)
+        Ok(compressed)
     };
     for number in 0..9 {
         send(&mut compressor, 1, number).unwrap();
@@ -274,8 +274,8 @@ fn contexts_are_kept_removed_begun_anew_and_counted() {
     assert_eq!(send(&mut compressor, 9, 0).unwrap_err(), CompressError::NoContext);
     // A removed flow's CID goes to the next flow.
     assert!(compressor.remove(1) && !compressor.remove(1));
-    let made = send(&mut compressor, 9, 0).unwrap();
-    assert_eq!((made.cid, made.format), (1, FormatKind::Ir));
+    let compressed = send(&mut compressor, 9, 0).unwrap();
+    assert_eq!((compressed.cid, compressed.format), (1, FormatKind::Ir));
     // Re-initialised.
     assert!(compressor.reinitialise(0) && !compressor.reinitialise(7));
     assert_eq!(send(&mut compressor, 1, 10).unwrap().format, FormatKind::Ir);
@@ -290,8 +290,8 @@ fn a_cid_goes_from_one_profile_to_the_other() {
     let mut decompressor = Decompressor::new(feedback);
     let mut compressor = Compressor::new(CompressorConfig::default());
     let (mut rohc, mut out) = ([0; 300], [0; 300]);
-    let made = compressor.compress(&tcp(1, 1, 0), &mut rohc).unwrap();
-    decompressor.decompress(&rohc[..made.len], &mut out).unwrap();
+    let compressed = compressor.compress(&tcp(1, 1, 0), &mut rohc).unwrap();
+    decompressor.decompress(&rohc[..compressed.len], &mut out).unwrap();
     let check = tacit_rohc::crc::CRC8.check(&[0xfc, 0]);
     let done = decompressor.decompress(&[0xfc, 0, check], &mut out).unwrap();
     assert_eq!((done.len, done.format), (0, FormatKind::PlainIr));
@@ -307,8 +307,8 @@ fn a_cid_goes_from_one_profile_to_the_other() {
         decompressor.decompress(&[0xfc, 0, check ^ 1], &mut out).unwrap_err().kind,
         DecompressErrorKind::Crc
     );
-    let made = compressor.compress(&tcp(1, 2, 0), &mut rohc).unwrap();
-    decompressor.decompress(&rohc[..made.len], &mut out).unwrap();
+    let compressed = compressor.compress(&tcp(1, 2, 0), &mut rohc).unwrap();
+    decompressor.decompress(&rohc[..compressed.len], &mut out).unwrap();
     let error = decompressor.decompress(&udp(1, 33), &mut out).unwrap_err().kind;
     assert_ne!(error, DecompressErrorKind::NoContext);
 }

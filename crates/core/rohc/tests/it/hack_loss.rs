@@ -136,9 +136,9 @@ impl World {
         }
         let mut bytes = Vec::new();
         if self.compressor.finish_frame(&mut bytes) > 0 {
-            let made = SentFrame { bytes, until: self.compressed };
-            self.retained.push(made.clone());
-            self.past.push(made);
+            let frame = SentFrame { bytes, until: self.compressed };
+            self.retained.push(frame.clone());
+            self.past.push(frame);
         }
     }
 
@@ -177,14 +177,14 @@ impl World {
     fn round(&mut self, weather: Weather) {
         self.make_frame();
         if !self.draw.chance(weather.loss) {
-            let bytes = self.retained.iter().flat_map(|made| made.bytes.clone()).collect::<Vec<_>>();
+            let bytes = self.retained.iter().flat_map(|frame| frame.bytes.clone()).collect::<Vec<_>>();
             self.receive(&bytes);
             if !self.draw.chance(weather.doubt) {
                 self.retained.clear();
             }
         }
         // No driver keeps a frame longer than this.
-        if self.retained.first().is_some_and(|made| self.compressed - made.until > RETAINED_ACKS - 10) {
+        if self.retained.first().is_some_and(|frame| self.compressed - frame.until > RETAINED_ACKS - 10) {
             self.flush();
         }
         if self.draw.chance(weather.stale) {
@@ -192,7 +192,7 @@ impl World {
                 .past
                 .iter()
                 .rev()
-                .take_while(|made| self.compressed - made.until < RETAINED_ACKS)
+                .take_while(|frame| self.compressed - frame.until < RETAINED_ACKS)
                 .count();
             if young > 0 {
                 let at = self.past.len() - 1 - self.draw.below(young as u64) as usize;
@@ -228,7 +228,7 @@ impl World {
             self.make_frame();
         }
         let expected = self.compressed - before;
-        let bytes = self.retained.iter().flat_map(|made| made.bytes.clone()).collect::<Vec<_>>();
+        let bytes = self.retained.iter().flat_map(|frame| frame.bytes.clone()).collect::<Vec<_>>();
         let report = self.receive(&bytes);
         assert_eq!((report.acks, report.failures()), (expected, 0), "{report:?}");
         self.retained.clear();
@@ -304,8 +304,8 @@ fn a_frame_repeated_is_recognised_before_it_is_decoded() {
                 let recent: Vec<_> = world.past.iter().rev().take(times as usize).cloned().collect();
                 let fresh = world.receive(&recent[0].bytes);
                 assert_eq!((fresh.frames, fresh.failures(), fresh.duplicates), (1, 0, 0));
-                for made in &recent {
-                    let again = world.receive(&made.bytes);
+                for frame in &recent {
+                    let again = world.receive(&frame.bytes);
                     assert_eq!((again.acks, again.failures(), again.duplicates), (0, 0, 1));
                 }
             }

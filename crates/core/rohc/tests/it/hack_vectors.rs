@@ -117,9 +117,9 @@ impl Script {
         Self { ends: Ends::new(), text: format!("# {about}\n{ABOUT_LINES}") }
     }
 
-    /// A comment.
-    fn say(&mut self, what: &str) {
-        writeln!(self.text, "# {what}").unwrap();
+    /// Writes a comment line.
+    fn comment(&mut self, text: &str) {
+        writeln!(self.text, "# {text}").unwrap();
     }
 
     /// Lets an event happen; returns its answer.
@@ -246,10 +246,10 @@ fn a_decoder_written_from_the_page_alone_reads_every_vector() {
     let files = committed();
     let Some(output) = decoded_in_python(&files) else { return };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let acks = said.lines().filter_map(|line| line.strip_suffix(" ACKs")?.rsplit(' ').next()?.parse().ok());
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    let acks = stdout.lines().filter_map(|line| line.strip_suffix(" ACKs")?.rsplit(' ').next()?.parse().ok());
     let acks: Vec<usize> = acks.collect();
-    assert_eq!(acks.len(), files.len(), "{said}");
+    assert_eq!(acks.len(), files.len(), "{stdout}");
     let texts: String = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
     let expected = texts.lines().filter(|line| line.starts_with("decompressor ack ")).count();
     assert_eq!(acks.iter().sum::<usize>(), expected);

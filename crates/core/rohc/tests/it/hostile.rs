@@ -23,8 +23,8 @@ fn compressed(packets: &[Vec<u8>], config: CompressorConfig) -> Vec<(Vec<u8>, Ve
     packets
         .iter()
         .filter_map(|packet| {
-            let made = compressor.compress(packet, &mut out).ok()?;
-            Some((packet.clone(), out[..made.len].to_vec()))
+            let compressed = compressor.compress(packet, &mut out).ok()?;
+            Some((packet.clone(), out[..compressed.len].to_vec()))
         })
         .collect()
 }
@@ -104,9 +104,9 @@ proptest! {
         let (mut rohc, mut out) = ([0; 2000], [0; 2000]);
         for (packet, room) in packets(&script, v6, choice).iter().zip(rooms) {
             let len = match compressor.compress(packet, &mut rohc[..room]) {
-                Ok(made) => made.len,
+                Ok(compressed) => compressed.len,
                 Err(_) => match compressor.compress(packet, &mut rohc) {
-                    Ok(made) => made.len,
+                    Ok(compressed) => compressed.len,
                     Err(_) => continue,
                 },
             };

@@ -83,18 +83,18 @@ fn run(seed: u64) -> Result<(), String> {
         while late.front().is_some_and(|(due, _)| *due <= now) {
             compressor.feedback(&late.pop_front().unwrap().1);
         }
-        let Ok(made) = compressor.compress(&packet, &mut rohc) else { continue };
+        let Ok(compressed) = compressor.compress(&packet, &mut rohc) else { continue };
         if *lost_in_a_row + 1 < repeat && draws.below(3) == 0 {
             *lost_in_a_row += 1;
             continue;
         }
         *lost_in_a_row = 0;
-        let told = |what| format!("seed {seed}, packet {now}, {}: {what}", made.format.name());
+        let failure = |what| format!("seed {seed}, packet {now}, {}: {what}", compressed.format.name());
         let got = decompressor
-            .decompress(&rohc[..made.len], &mut restored)
-            .map_err(|error| told(format!("{:?}", error.kind)))?;
+            .decompress(&rohc[..compressed.len], &mut restored)
+            .map_err(|error| failure(format!("{:?}", error.kind)))?;
         if restored[..got.len] != packet {
-            return Err(told("another packet".to_owned()));
+            return Err(failure("another packet".to_owned()));
         }
         if let Some(feedback) = got.feedback.filter(|_| draws.below(3) != 0) {
             let due = (now + draws.below(6)).max(late.back().map_or(0, |(due, _)| *due));

@@ -40,8 +40,8 @@ impl Pair {
 
     fn compress(&mut self) -> (Vec<u8>, FormatKind) {
         let mut rohc = [0; 300];
-        let made = self.compressor.compress(&packet(&self.header), &mut rohc).unwrap();
-        (rohc[..made.len].to_vec(), made.format)
+        let compressed = self.compressor.compress(&packet(&self.header), &mut rohc).unwrap();
+        (rohc[..compressed.len].to_vec(), compressed.format)
     }
 
     fn decompress(&mut self, rohc: &[u8]) -> Result<Vec<u8>, DecompressErrorKind> {
@@ -64,8 +64,8 @@ fn padding_behind_an_eol_is_said_or_refused() {
         let has_form = nops < 15 && 40 - nops <= 32;
         let packet = packet(&Header { options: Options::new(&area).unwrap(), ..pure_ack() });
         match compressor.compress(&packet, &mut rohc) {
-            Ok(made) => {
-                let done = decompressor.decompress(&rohc[..made.len], &mut out).unwrap();
+            Ok(compressed) => {
+                let done = decompressor.decompress(&rohc[..compressed.len], &mut out).unwrap();
                 assert_eq!(&out[..done.len], packet, "{nops} NOPs before the EOL");
                 assert!(has_form, "{nops} NOPs before the EOL");
             }
@@ -133,20 +133,20 @@ fn replication_without_an_answer_falls_back_to_ir() {
     let mut decompressor = Decompressor::new(feedback);
     let (mut rohc, mut out) = ([0; 300], [0; 300]);
     let first = pure_ack();
-    let made = compressor.compress(&packet(&first), &mut rohc).unwrap();
-    let done = decompressor.decompress(&rohc[..made.len], &mut out).unwrap();
+    let compressed = compressor.compress(&packet(&first), &mut rohc).unwrap();
+    let done = decompressor.decompress(&rohc[..compressed.len], &mut out).unwrap();
     compressor.feedback(done.feedback.unwrap().as_bytes());
     let mut second = Header { source_port: 77, ..first };
     let mut formats = Vec::new();
     let mut right = 0;
     for _ in 0..80 {
         next(&mut second);
-        let made = compressor.compress(&packet(&second), &mut rohc).unwrap();
-        formats.push(made.format);
-        if made.format == FormatKind::IrCr {
+        let compressed = compressor.compress(&packet(&second), &mut rohc).unwrap();
+        formats.push(compressed.format);
+        if compressed.format == FormatKind::IrCr {
             continue;
         }
-        if let Ok(done) = decompressor.decompress(&rohc[..made.len], &mut out) {
+        if let Ok(done) = decompressor.decompress(&rohc[..compressed.len], &mut out) {
             assert_eq!(&out[..done.len], packet(&second));
             right += 1;
         }
@@ -248,12 +248,12 @@ fn jumping_ip_ids_do_not_cost_a_co_common_each() {
     let mut rohc = vec![0; 70_000];
     let (mut common, mut bytes) = (0, 0);
     for packet in &packets {
-        let made = compressor.compress(packet, &mut rohc).unwrap();
+        let compressed = compressor.compress(packet, &mut rohc).unwrap();
         let payload = usize::from(Header::parse(packet).unwrap().payload_len);
         // Acknowledgments need a co_common for another reason: they advance by 260 kB, which no other format can
         // encode.
-        common += u32::from(made.format == FormatKind::CoCommon && payload != 0);
-        bytes += made.len - payload;
+        common += u32::from(compressed.format == FormatKind::CoCommon && payload != 0);
+        bytes += compressed.len - payload;
     }
     let each = bytes as f64 / packets.len() as f64;
     println!("{} packets, {common} co_common with payload, {each:.3} bytes each", packets.len());
@@ -273,9 +273,9 @@ fn many_flows_share_few_contexts() {
                 ack: round * 1000,
                 ..pure_ack()
             };
-            let made = compressor.compress(&packet(&header), &mut rohc).unwrap();
+            let compressed = compressor.compress(&packet(&header), &mut rohc).unwrap();
             // When a flow returns, its context has been assigned to another one.
-            assert_eq!(made.format, FormatKind::Ir);
+            assert_eq!(compressed.format, FormatKind::Ir);
         }
     }
 }

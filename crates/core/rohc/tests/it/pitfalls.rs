@@ -33,11 +33,11 @@ impl Pair {
     /// Round trip of a header with a payload of zeros.
     fn send(&mut self, header: &Header) -> Compressed {
         let packet = packet(header);
-        let made = self.compressor.compress(&packet, &mut self.rohc).unwrap();
+        let compressed = self.compressor.compress(&packet, &mut self.rohc).unwrap();
         let mut back = [0; 2000];
-        let done = self.decompressor.decompress(&self.rohc[..made.len], &mut back).unwrap();
-        assert_eq!(&back[..done.len], &packet[..], "{}", made.format.name());
-        made
+        let done = self.decompressor.decompress(&self.rohc[..compressed.len], &mut back).unwrap();
+        assert_eq!(&back[..done.len], &packet[..], "{}", compressed.format.name());
+        compressed
     }
 }
 
@@ -55,9 +55,9 @@ fn a_weak_check_never_repairs_a_damaged_context() {
     let mut out = [0; 2000];
     // A format with a 3-bit CRC, damaged until the context counts as damaged.
     next(&mut header);
-    let made = pair.compressor.compress(&packet(&header), &mut pair.rohc).unwrap();
-    assert_eq!(made.format, FormatKind::Seq4);
-    let good = pair.rohc[..made.len].to_vec();
+    let compressed = pair.compressor.compress(&packet(&header), &mut pair.rohc).unwrap();
+    assert_eq!(compressed.format, FormatKind::Seq4);
+    let good = pair.rohc[..compressed.len].to_vec();
     let mut bad = good.clone();
     bad[1] ^= 1;
     for _ in 0..4 {
@@ -127,15 +127,15 @@ fn the_check_of_an_ir_covers_its_cid() {
     for cids in [CidSpace::Small { max: 15 }, CidSpace::Large { max: 300 }] {
         let mut pair = Pair::new(CompressorConfig { cids, ..CompressorConfig::default() });
         let mut header = header();
-        let mut made = pair.send(&header);
+        let mut compressed = pair.send(&header);
         for port in 0..5 {
             header.source_port = port;
-            made = pair.send(&header);
+            compressed = pair.send(&header);
         }
-        assert_eq!((made.cid, made.format), (5, FormatKind::Ir));
+        assert_eq!((compressed.cid, compressed.format), (5, FormatKind::Ir));
         let mut out = [0; 2000];
         for bit in 0..4 {
-            let mut bad = pair.rohc[..made.len].to_vec();
+            let mut bad = pair.rohc[..compressed.len].to_vec();
             let at = usize::from(cids != CidSpace::Small { max: 15 });
             bad[at] ^= 1 << bit;
             let kind = pair.decompressor.decompress(&bad, &mut out).unwrap_err().kind;
@@ -243,10 +243,10 @@ fn the_residue_changes_where_the_ack_wraps() {
     let mut unscaled = 0;
     for at in 0..80 {
         next(&mut header);
-        let made = pair.send(&header);
-        if at > 20 && made.format != FormatKind::Seq4 {
+        let compressed = pair.send(&header);
+        if at > 20 && compressed.format != FormatKind::Seq4 {
             unscaled += 1;
-            assert_eq!(made.format, FormatKind::Seq3);
+            assert_eq!(compressed.format, FormatKind::Seq3);
         }
     }
     assert_eq!(unscaled, CompressorConfig::default().repeat, "said as often as any change");
@@ -315,8 +315,8 @@ fn a_list_that_refers_to_what_was_never_sent_is_refused() {
     let mut pair = Pair::settled(&mut header);
     header.options = Options::new(&TIMESTAMPS).unwrap();
     next(&mut header);
-    let made = pair.compressor.compress(&packet(&header), &mut pair.rohc).unwrap();
-    let mut bad = pair.rohc[..made.len].to_vec();
+    let compressed = pair.compressor.compress(&packet(&header), &mut pair.rohc).unwrap();
+    let mut bad = pair.rohc[..compressed.len].to_vec();
     let head =
         bad.windows(3).position(|window| window == [0x03, 0x88, 0xc0]).expect("a list with all X bits");
     bad[head + 2] = 0x40;
@@ -394,12 +394,12 @@ fn a_nack_from_before_the_flow_is_no_proof_of_its_static_part() {
         let header = if number < 10 { &mut old } else { &mut new };
         next(header);
         let packet = packet(header);
-        let made = compressor.compress(&packet, &mut rohc).unwrap();
+        let compressed = compressor.compress(&packet, &mut rohc).unwrap();
         if (10..12).contains(&number) {
-            assert_eq!(made.format, FormatKind::Ir, "lost");
+            assert_eq!(compressed.format, FormatKind::Ir, "lost");
             continue;
         }
-        let feedback = match decompressor.decompress(&rohc[..made.len], &mut restored) {
+        let feedback = match decompressor.decompress(&rohc[..compressed.len], &mut restored) {
             Ok(decompressed) => {
                 assert_eq!(restored[..decompressed.len], packet, "packet {number}");
                 right += 1;
@@ -425,8 +425,8 @@ fn an_early_acknowledgment_does_not_confirm_later_options() {
     let mut decompressor = Decompressor::new(with_feedback);
     let (mut rohc, mut restored) = ([0; 300], [0; 300]);
     let mut header = Header { options: Options::new(&[2, 4, 5, 0xb4, 3, 3, 7, 1]).unwrap(), ..header() };
-    let made = compressor.compress(&packet(&header), &mut rohc).unwrap();
-    let early = decompressor.decompress(&rohc[..made.len], &mut restored).unwrap().feedback.unwrap();
+    let compressed = compressor.compress(&packet(&header), &mut rohc).unwrap();
+    let early = decompressor.decompress(&rohc[..compressed.len], &mut restored).unwrap().feedback.unwrap();
     // The next packet has another window scale, and is lost.
     next(&mut header);
     header.options = Options::new(&[2, 4, 5, 0xb4, 3, 3, 9, 1]).unwrap();
@@ -435,8 +435,8 @@ fn an_early_acknowledgment_does_not_confirm_later_options() {
     for _ in 0..8 {
         next(&mut header);
         let packet = packet(&header);
-        let made = compressor.compress(&packet, &mut rohc).unwrap();
-        let decompressed = decompressor.decompress(&rohc[..made.len], &mut restored).unwrap();
+        let compressed = compressor.compress(&packet, &mut rohc).unwrap();
+        let decompressed = decompressor.decompress(&rohc[..compressed.len], &mut restored).unwrap();
         assert_eq!(restored[..decompressed.len], packet);
         if let Some(feedback) = decompressed.feedback {
             compressor.feedback(feedback.as_bytes());

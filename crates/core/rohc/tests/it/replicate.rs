@@ -63,8 +63,8 @@ fn established(space: CidSpace, base: &Header) -> Decompressor {
         ..DecompressorConfig::default()
     });
     let (mut rohc, mut out) = ([0; 200], [0; 200]);
-    let made = compressor.compress(&emit(base), &mut rohc).unwrap();
-    decompressor.decompress(&rohc[..made.len], &mut out).unwrap();
+    let compressed = compressor.compress(&emit(base), &mut rohc).unwrap();
+    decompressor.decompress(&rohc[..compressed.len], &mut out).unwrap();
     decompressor
 }
 
@@ -159,14 +159,14 @@ impl Channel {
     /// Sends a packet, and returns the feedback unless it is lost. Returns the format and the length.
     fn send(&mut self, packet: &[u8], answered: bool) -> (FormatKind, usize) {
         let (mut rohc, mut out) = ([0; 2000], [0; 2000]);
-        let made = self.compressor.compress(packet, &mut rohc).unwrap();
-        let done = self.decompressor.decompress(&rohc[..made.len], &mut out).unwrap();
-        assert_eq!(&out[..done.len], packet, "{}", made.format.name());
-        assert_eq!((done.format, done.cid), (made.format, made.cid));
+        let compressed = self.compressor.compress(packet, &mut rohc).unwrap();
+        let done = self.decompressor.decompress(&rohc[..compressed.len], &mut out).unwrap();
+        assert_eq!(&out[..done.len], packet, "{}", compressed.format.name());
+        assert_eq!((done.format, done.cid), (compressed.format, compressed.cid));
         if let Some(feedback) = done.feedback.filter(|_| answered) {
             assert_eq!(self.compressor.feedback(feedback.as_bytes()), 0);
         }
-        (made.format, made.len)
+        (compressed.format, compressed.len)
     }
 }
 
@@ -220,9 +220,9 @@ fn a_base_that_the_peer_lost_is_not_asked_for_twice() {
     // The peer restarts without any context.
     channel.decompressor = Channel::new(CidSpace::Small { max: 15 }, 1).decompressor;
     let (mut rohc, mut out) = ([0; 200], [0; 200]);
-    let made = channel.compressor.compress(&emit(&second(base().ip)), &mut rohc).unwrap();
-    assert_eq!(made.format, FormatKind::IrCr);
-    let refused = channel.decompressor.decompress(&rohc[..made.len], &mut out).unwrap_err();
+    let compressed = channel.compressor.compress(&emit(&second(base().ip)), &mut rohc).unwrap();
+    assert_eq!(compressed.format, FormatKind::IrCr);
+    let refused = channel.decompressor.decompress(&rohc[..compressed.len], &mut out).unwrap_err();
     assert_eq!(channel.compressor.feedback(refused.feedback.unwrap().as_bytes()), 0);
     assert_eq!(channel.send(&emit(&second(base().ip)), true).0, FormatKind::Ir);
 }

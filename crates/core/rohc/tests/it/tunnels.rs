@@ -31,13 +31,13 @@ impl Pair {
     /// Sends one packet, which must be restored unchanged. Returns its ROHC form.
     fn send(&mut self, packet: &[u8]) -> (FormatKind, Vec<u8>) {
         let (mut rohc, mut back) = ([0; 2000], [0; 2000]);
-        let made = self.compressor.compress(packet, &mut rohc).unwrap();
-        let done = self.decompressor.decompress(&rohc[..made.len], &mut back).unwrap();
-        assert_eq!(&back[..done.len], packet, "{}", made.format.name());
+        let compressed = self.compressor.compress(packet, &mut rohc).unwrap();
+        let done = self.decompressor.decompress(&rohc[..compressed.len], &mut back).unwrap();
+        assert_eq!(&back[..done.len], packet, "{}", compressed.format.name());
         if let Some(feedback) = done.feedback {
             assert_eq!(self.compressor.feedback(feedback.as_bytes()), 0);
         }
-        (made.format, rohc[..made.len].to_vec())
+        (compressed.format, rohc[..compressed.len].to_vec())
     }
 }
 
@@ -244,19 +244,19 @@ proptest! {
         // Counted per context, because other tunnels are other flows.
         let mut lost = std::collections::BTreeMap::new();
         for (at, packet) in packets(&script, is_v6, choice, &changes).iter().enumerate() {
-            let made = match compressor.compress(packet, &mut rohc) {
-                Ok(made) => made,
+            let compressed = match compressor.compress(packet, &mut rohc) {
+                Ok(compressed) => compressed,
                 Err(CompressError::Options) => continue,
                 Err(error) => return Err(TestCaseError::fail(format!("packet {at}: {error}"))),
             };
-            prop_assert!(made.len <= packet.len() + 65, "packet {} grew by {}", at, made.len - packet.len());
-            let lost = lost.entry(made.cid).or_insert(0);
+            prop_assert!(compressed.len <= packet.len() + 65, "packet {} grew by {}", at, compressed.len - packet.len());
+            let lost = lost.entry(compressed.cid).or_insert(0);
             *lost = if pattern[at % pattern.len()] && *lost + 1 < repeat { *lost + 1 } else { 0 };
             if *lost > 0 {
                 continue;
             }
-            let name = made.format.name();
-            match decompressor.decompress(&rohc[..made.len], &mut back) {
+            let name = compressed.format.name();
+            match decompressor.decompress(&rohc[..compressed.len], &mut back) {
                 Ok(done) => prop_assert_eq!(&back[..done.len], &packet[..], "packet {} as {}", at, name),
                 Err(error) => return Err(TestCaseError::fail(format!("packet {at} as {name}: {error}"))),
             }

@@ -203,7 +203,7 @@ mod tests {
         (*timeouts, *after_timeout, *quiet_until) = (7, true, later);
         *stall = Some(Stall { since: now, len: 7, short_passes: true });
         (*fastest, *fastest_since) = ([BitRate::from_kbps(7); 3], later);
-        *sync = SyncState::told(Sync::default(), START + 7, now);
+        *sync = SyncState::new(Sync::default(), START + 7, now);
         (*startup, *startup_rounds, *round_end) = (false, 7, START + 77);
     }
 

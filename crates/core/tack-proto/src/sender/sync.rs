@@ -23,7 +23,7 @@ pub(super) struct SyncState {
 
 impl SyncState {
     /// The packet `number`, which leaves at `now`, says `announced`.
-    pub fn told(announced: Sync, number: Position, now: Instant) -> Self {
+    pub fn new(announced: Sync, number: Position, now: Instant) -> Self {
         Self { announced, by: Some((number, now)), known: false }
     }
 
@@ -46,7 +46,7 @@ impl Sender {
         if !self.should_tell(now, &current) {
             return None;
         }
-        self.path.sync = SyncState::told(current, number, now);
+        self.path.sync = SyncState::new(current, number, now);
         self.holes = 0;
         self.told_floor = self.base;
         Some(current)
@@ -62,7 +62,7 @@ impl Sender {
         if !(moved && new > 0) && announced.startup == current.startup {
             return None;
         }
-        self.path.sync = SyncState::told(current, self.next, now);
+        self.path.sync = SyncState::new(current, self.next, now);
         self.told_floor = self.base;
         Some(current)
     }

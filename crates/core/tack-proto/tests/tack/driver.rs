@@ -114,7 +114,7 @@ impl End {
     }
 
     pub fn open(&mut self, now: Instant, mut bytes: Vec<u8>) {
-        let prefix = Prefix::of(&bytes).expect("a packet");
+        let prefix = Prefix::parse(&bytes).expect("a packet");
         let number = self.connection.whole_number(prefix.number, prefix.short);
         let (packet, content) = decode_sealed(&mut bytes, number, &Numbered).expect("the number is found");
         match self.connection.receive(now, &packet, Ecn::NotEct) {

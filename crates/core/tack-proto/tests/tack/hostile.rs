@@ -154,13 +154,13 @@ fn streams_have_rules() {
         vec![stop(0)],
         vec![streams(1 << 30), streams((1 << 30) + 1)],
     ];
-    for said in wrong {
+    for packets in wrong {
         let mut script = script();
-        let last = said.len() - 1;
-        for (nth, body) in said.iter().enumerate() {
+        let last = packets.len() - 1;
+        for (nth, body) in packets.iter().enumerate() {
             script.give(at_ms(20), body.clone());
             let violated = script.takes(at_ms(20)).contains(&Body::Close(CloseCode::Violation));
-            assert_eq!(violated, nth == last, "{nth} of {said:?}");
+            assert_eq!(violated, nth == last, "{nth} of {packets:?}");
         }
     }
 }
@@ -294,9 +294,9 @@ fn any_body() -> impl Strategy<Value = Body> {
 proptest! {
     /// For anything that a peer says: no panic, bounded memory, deadlines that are kept.
     #[test]
-    fn no_peer_breaks_an_end(said in prop::collection::vec((any::<prop::sample::Index>(), any_body()), 1..60)) {
+    fn no_peer_breaks_an_end(packets in prop::collection::vec((any::<prop::sample::Index>(), any_body()), 1..60)) {
         let (mut script, _) = sender();
-        for (step, (number, body)) in said.into_iter().enumerate() {
+        for (step, (number, body)) in packets.into_iter().enumerate() {
             let now = at_ms(50 + 7 * step as u64);
             script.give_number(now, number.index(200) as u32, body);
             script.takes(now);

@@ -73,11 +73,11 @@ fn packets_that_were_reported_missing_are_of_the_rate_that_arrives() {
         if let Some(number) = number {
             script.data(now, number, number - 2, None);
         }
-        let told = script.takes(now).into_iter().filter_map(|body| match body {
+        let announced = script.takes(now).into_iter().filter_map(|body| match body {
             Body::Tack(tack) if step >= 200 => Some(tack.rate_kbps),
             _ => None,
         });
-        rates.extend(told);
+        rates.extend(announced);
     }
     assert!(rates.len() > 10 && rates.iter().all(|rate| *rate == 11_544), "{rates:?}");
 }

@@ -188,14 +188,14 @@ impl Peer {
 
     /// `rounds` round trips of 20 ms from `from` on, with one packet each. Returns when they are over, and what the data told.
     fn rounds(&mut self, from: u64, rounds: u64) -> (u64, Vec<Sync>) {
-        let mut told = Vec::new();
+        let mut announced = Vec::new();
         for round in 0..rounds {
             let now = from + 20 * round;
             self.script.end.write(u64::from(FULL));
-            told.extend(self.takes(now).into_iter().filter_map(|data| data.sync));
+            announced.extend(self.takes(now).into_iter().filter_map(|data| data.sync));
             self.acknowledges(now + 20, 20);
         }
-        (from + 20 * rounds, told)
+        (from + 20 * rounds, announced)
     }
 
     fn changes_path(&mut self, now: u64) {
@@ -216,8 +216,11 @@ fn the_first_packet_on_another_path_tells_the_receiver_of_a_start_up() {
         peer.script.end.write(u64::from(FULL));
         let first = peer.takes(now)[0].sync.expect("it tells");
         assert_eq!((first.rtt_min_us, first.startup), (0, true), "after {rounds} round trips");
-        let (_, told) = peer.rounds(now + 20, 8);
-        assert!(!told.is_empty() && told.iter().all(|sync| sync.startup), "after {rounds}: {told:?}");
+        let (_, announced) = peer.rounds(now + 20, 8);
+        assert!(
+            !announced.is_empty() && announced.iter().all(|sync| sync.startup),
+            "after {rounds}: {announced:?}"
+        );
     }
 }
 
@@ -233,8 +236,8 @@ fn on_another_path_no_loss_is_known() {
         peer.acknowledges(12, 20);
     }
     peer.script.takes(at_ms(12));
-    let (now, told) = peer.rounds(20, 2);
-    assert!(told.iter().any(|sync| sync.blocks > 4), "{told:?}");
+    let (now, announced) = peer.rounds(20, 2);
+    assert!(announced.iter().any(|sync| sync.blocks > 4), "{announced:?}");
     peer.changes_path(now);
     peer.script.end.write(u64::from(FULL));
     assert_eq!(peer.takes(now)[0].sync.map(|sync| sync.blocks), Some(4));
@@ -304,15 +307,15 @@ fn losses_on_another_path_cut_its_window_though_the_old_one_had_some() {
 #[test]
 fn on_another_path_acknowledgments_do_not_queue_yet() {
     let mut peer = Peer::new(Config::default());
-    let (mut now, mut told) = (10, Vec::new());
+    let (mut now, mut announced) = (10, Vec::new());
     // They leave each 4 ms and arrive each 36 ms.
     for ack in 0..30 {
         peer.script.end.write(u64::from(FULL));
-        told.extend(peer.takes(now).into_iter().filter_map(|data| data.sync));
+        announced.extend(peer.takes(now).into_iter().filter_map(|data| data.sync));
         (now, peer.left) = (now + 36, 4 * ack);
         peer.acknowledges(now, 20 + 32 * ack);
     }
-    assert!(told.iter().any(|sync| sync.ack_interval_ms > 0), "{told:?}");
+    assert!(announced.iter().any(|sync| sync.ack_interval_ms > 0), "{announced:?}");
     peer.changes_path(now);
     peer.script.end.write(u64::from(FULL));
     assert_eq!(peer.takes(now)[0].sync.map(|sync| sync.ack_interval_ms), Some(0));

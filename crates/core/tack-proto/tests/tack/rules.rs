@@ -149,8 +149,8 @@ fn the_oldest_holes_are_repeated_until_the_sender_has_dealt_with_them() {
     script.data(at_ms(60), 24, 22, None);
     let tack = only_tack(&script.takes(at_ms(66)));
     assert_eq!(tack.unacked, [block(3, 3), block(5, 5), block(7, 7), block(9, 9)]);
-    let told = steady(80).map(|sync| Sync { floor: SeqNumber(9), ..sync });
-    script.data(at_ms(70), 25, 23, told);
+    let sync = steady(80).map(|sync| Sync { floor: SeqNumber(9), ..sync });
+    script.data(at_ms(70), 25, 23, sync);
     script.data(at_ms(70), 26, 24, None);
     let tack = only_tack(&script.takes(at_ms(86)));
     assert_eq!(tack.cumulative, SeqNumber(9));
@@ -172,18 +172,18 @@ fn receiver_with_holes(config: Config, holes: u32) -> Script {
 fn successive_tacks_repeat_successive_holes() {
     let mut script = receiver_with_holes(Config::default(), 40);
     assert_eq!(only_tack(&script.takes(at_ms(42))).unacked.len(), 40);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for turn in 0..11 {
         let now = 100 + 500 * turn;
         script.data(at_ms(now), 83 + turn as u32, 81 + turn as u32, None);
         let tack = only_tack(&script.takes(at_ms(now + 400)));
         // The last hole goes with the new ones behind it where it is the only one that was passed over.
         assert!(tack.unacked.len() <= 5, "{tack:?}");
-        told.extend(tack.unacked.iter().map(|hole| hole.first.0));
+        reported.extend(tack.unacked.iter().map(|hole| hole.first.0));
     }
-    told.truncate(44);
+    reported.truncate(44);
     let all = (0..40).map(|step| 3 + 2 * step).chain([3, 5, 7, 9]).collect::<Vec<_>>();
-    assert_eq!(told, all);
+    assert_eq!(reported, all);
 }
 
 /// More holes than one TACK has room for: after one that was asked for the others follow by themselves: the sender may have
@@ -276,18 +276,18 @@ fn answers_have_the_limits_that_hold_the_peer() {
     let data = |place: u32| {
         Body::Data(Data { stream, offset: SeqNumber(place * 100), payload_len: 100, ..Data::default() })
     };
-    let told = |script: &mut Script, now: u64, body: Body| {
+    let answers_with = |script: &mut Script, now: u64, body: Body| {
         script.give(at_ms(now), body);
-        only_tack(&script.takes(at_ms(now))).streams.iter().any(|(told, _)| *told == stream)
+        only_tack(&script.takes(at_ms(now))).streams.iter().any(|(reported, _)| *reported == stream)
     };
     script.give(at_ms(60), data(0));
-    assert!(!told(&mut script, 60, Body::Probe { padding: 0 }));
-    assert!(told(&mut script, 61, Body::Control(Control::Held { stream })));
-    assert!(told(&mut script, 62, Body::Probe { padding: 0 }));
+    assert!(!answers_with(&mut script, 60, Body::Probe { padding: 0 }));
+    assert!(answers_with(&mut script, 61, Body::Control(Control::Held { stream })));
+    assert!(answers_with(&mut script, 62, Body::Probe { padding: 0 }));
     script.give(at_ms(63), data(0));
-    assert!(told(&mut script, 63, Body::Probe { padding: 0 }), "nothing new came");
+    assert!(answers_with(&mut script, 63, Body::Probe { padding: 0 }), "nothing new came");
     script.give(at_ms(64), data(1));
-    assert!(!told(&mut script, 64, Body::Probe { padding: 0 }));
+    assert!(!answers_with(&mut script, 64, Body::Probe { padding: 0 }));
 }
 
 /// An answer has room for the limits of some streams: the next one has those of others.
@@ -400,15 +400,15 @@ fn losses_of_one_ampdu_share_one_tack() {
         script.data(at_ms(130), number, number - 2, None);
         assert_eq!(script.takes(at_ms(130)), []);
     }
-    let told = at_ms(130) + Duration::from_micros(250);
-    let tack = only_tack(&script.takes(told));
+    let sent = at_ms(130) + Duration::from_micros(250);
+    let tack = only_tack(&script.takes(sent));
     assert_eq!(tack.unacked, [block(4, 4), block(6, 6), block(9, 10)]);
     assert_eq!(script.takes(at_ms(131)), []);
     // The next report follows a millisecond later, the least between two.
     script.data(at_ms(131), 13, 11, None);
-    assert_eq!(script.takes(told + Duration::from_micros(999)), []);
+    assert_eq!(script.takes(sent + Duration::from_micros(999)), []);
     assert_eq!(
-        only_tack(&script.takes(told + Duration::from_millis(1))).unacked.last(),
+        only_tack(&script.takes(sent + Duration::from_millis(1))).unacked.last(),
         Some(&block(12, 12))
     );
 }

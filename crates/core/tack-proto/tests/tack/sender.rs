@@ -38,8 +38,8 @@ fn the_receiver_is_told_of_the_path_until_it_knows() {
     let mut script = Script::established(Config::default());
     script.end.write(200 * u64::from(FULL));
     let first = script.numbered(at_ms(10));
-    let told: Vec<Sync> = data(&first).iter().filter_map(|data| data.sync).collect();
-    let [hello] = told[..] else { panic!("{told:?}") };
+    let announced: Vec<Sync> = data(&first).iter().filter_map(|data| data.sync).collect();
+    let [hello] = announced[..] else { panic!("{announced:?}") };
     assert_eq!((hello.rtt_min_us, hello.startup), (0, true));
     let largest = first[first.len() - 1].0;
     let bytes = first.len() as u32 * u32::from(FULL);

@@ -74,7 +74,7 @@ impl Books {
         }
     }
 
-    fn hear(&mut self, end: &mut End, event: StreamEvent) {
+    fn on_event(&mut self, end: &mut End, event: StreamEvent) {
         self.most_open = self.most_open.max(end.connection.peer_streams());
         let peer = 1 - end.side;
         match event {
@@ -121,7 +121,7 @@ fn come_and_go(net: &mut Net, streams: u32, seed: u64) -> Books {
         }
         until += ms(20);
         net.run(until, |end, _, event| {
-            books.hear(end, event);
+            books.on_event(end, event);
             books.open(end);
         });
         rounds += 1;
@@ -134,7 +134,7 @@ fn come_and_go(net: &mut Net, streams: u32, seed: u64) -> Books {
         end.connection.close();
     }
     until += Duration::from_secs(300);
-    net.run(until, |end, _, event| books.hear(end, event));
+    net.run(until, |end, _, event| books.on_event(end, event));
     for end in &net.ends {
         assert_eq!(end.events.last(), Some(&Event::Closed), "{:?}", end.events);
         assert!(end.longest <= 1472, "{} bytes of UDP payload", end.longest);
@@ -144,9 +144,13 @@ fn come_and_go(net: &mut Net, streams: u32, seed: u64) -> Books {
         assert!(books.read_to_end.remove(&(side, StreamId(0))));
     }
     for direction in books.ended.keys() {
-        let told = [&books.read_to_end, &books.heard_reset].map(|told| told.contains(direction));
-        assert_eq!(told.into_iter().filter(|told| *told).count(), 1, "{direction:?} ended or was given up");
-        assert!(told[0] || books.stopped.contains(direction), "neither end gave {direction:?} up");
+        let reported = [&books.read_to_end, &books.heard_reset].map(|reported| reported.contains(direction));
+        assert_eq!(
+            reported.into_iter().filter(|reported| *reported).count(),
+            1,
+            "{direction:?} ended or was given up"
+        );
+        assert!(reported[0] || books.stopped.contains(direction), "neither end gave {direction:?} up");
     }
     assert!(books.reset.iter().all(|direction| !books.read_to_end.contains(direction)));
     books

@@ -473,8 +473,8 @@ fn a_protector_sees_header_body_and_whole_number() {
         assert_eq!(sealed[..header], plain[..header], "the header stays readable");
         assert!(sealed[header..sealed.len() - TAG] != plain[header..plain.len() - TAG], "{name} can be read");
         let (connection, number_carried, short) = (packet.connection, packet.number, packet.is_short());
-        assert_eq!(Prefix::of(&sealed), Ok(Prefix { connection, number: number_carried, short }));
-        assert!((0..header + TAG).all(|len| Prefix::of(&sealed[..len]).is_err()), "{name}");
+        assert_eq!(Prefix::parse(&sealed), Ok(Prefix { connection, number: number_carried, short }));
+        assert!((0..header + TAG).all(|len| Prefix::parse(&sealed[..len]).is_err()), "{name}");
 
         assert_eq!(decode_sealed(&mut sealed.clone(), number, &toy), Ok((packet, &content[..])), "{name}");
         let other = decode_sealed(&mut sealed.clone(), number + (1 << 32), &toy).map(drop);
@@ -486,7 +486,7 @@ fn a_protector_sees_header_body_and_whole_number() {
             assert_eq!(forged, Err(DecodeError::Forged(Forged)), "byte {place} of {name}");
         }
     }
-    assert!((0..9 + TAG).all(|len| Prefix::of(&vec![1; len]).is_err()));
+    assert!((0..9 + TAG).all(|len| Prefix::parse(&vec![1; len]).is_err()));
     assert!((0..9 + TAG).all(|len| decode_sealed(&mut vec![0; len], 0, &toy).is_err()));
 }
 

@@ -68,7 +68,7 @@ impl ExternalPolicy {
         Self { rtt: ReceiverRtt::default(), policy: Arc::new(Mutex::new(factory.0.acknowledge())) }
     }
 
-    fn ask<T>(&self, question: impl FnOnce(&mut dyn Acknowledge) -> T) -> T {
+    fn call<T>(&self, question: impl FnOnce(&mut dyn Acknowledge) -> T) -> T {
         question(self.policy.lock().unwrap_or_else(PoisonError::into_inner).as_mut())
     }
 
@@ -78,7 +78,7 @@ impl ExternalPolicy {
         now: Instant,
         question: impl FnOnce(&mut dyn Acknowledge) -> AckDecision,
     ) -> AckDecision {
-        match self.ask(question) {
+        match self.call(question) {
             AckDecision::At(at) if at <= now => AckDecision::Now,
             decision => decision,
         }
@@ -117,6 +117,6 @@ impl ExternalPolicy {
     #[cold]
     #[inline(never)]
     pub fn on_ack_sent(&self) {
-        self.ask(|policy| policy.on_ack_sent());
+        self.call(|policy| policy.on_ack_sent());
     }
 }

@@ -162,7 +162,7 @@ impl Session {
             return Sealed::Misplaced;
         }
         let len = bytes.len();
-        let Ok(prefix) = Prefix::of(bytes) else { return Sealed::Strange };
+        let Ok(prefix) = Prefix::parse(bytes) else { return Sealed::Strange };
         let number = self.core.whole_number(prefix.number, prefix.short);
         let Some(key) = established.keys.opener.of(number) else { return Sealed::Repeated };
         let (packet, content) = match decode_sealed(bytes, number, key) {

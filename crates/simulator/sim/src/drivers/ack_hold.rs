@@ -48,7 +48,7 @@ impl HoldDriver {
         packets: &mut Packets<P>,
     ) -> Option<PacketRef> {
         let (peer, released) = (self.peers.index(to), &mut self.released);
-        let offered = Offered::of(packets.content(packet), packet.len);
+        let offered = Offered::from_packet(packets.content(packet), packet.len);
         let replaced =
             self.holds[peer].offer(now, offered, packet, &mut |packet| released.push_back((peer, packet)));
         replaced.into_iter().for_each(|replaced| packets.holders.release(replaced));

@@ -49,7 +49,7 @@ fn pattern(from: u64, len: usize) -> Vec<u8> {
     let [destination, source] = HOSTS;
     let ip = IpHeader::default();
     let transport = Transport::Tcp(Segment::default());
-    let stream = Stream::of(&Packet { flow: FLOW, source, destination, ip, transport });
+    let stream = Stream::from_packet(&Packet { flow: FLOW, source, destination, ip, transport });
     (from..).take(len).map(|place| stream.byte((ISS + 1 + place as u32).0)).collect()
 }
 

@@ -98,7 +98,7 @@ impl Missing {
 
     /// Marks the missing parts in `range` as requested, splitting the last part at the end; returns the number of
     /// parts.
-    pub fn ask(&mut self, range: Range, id: RequestId, deadline: Instant) -> usize {
+    pub fn mark_requested(&mut self, range: Range, id: RequestId, deadline: Instant) -> usize {
         self.cut(range.start);
         self.cut(range.end);
         let mut asked = 0;

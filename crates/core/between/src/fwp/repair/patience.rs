@@ -35,8 +35,8 @@ impl Patience {
 
     /// The current limit.
     pub fn time(&self) -> Duration {
-        let of = |mean: Duration| mean.saturating_mul(ANSWER_TIMES).max(MIN).min(self.longest);
-        self.answered_in.map_or(self.longest, of)
+        let limit = |mean: Duration| mean.saturating_mul(ANSWER_TIMES).max(MIN).min(self.longest);
+        self.answered_in.map_or(self.longest, limit)
     }
 
     /// The largest limit.
@@ -53,14 +53,14 @@ mod tests {
     fn patience_follows_the_path_between_tcps_timer_and_the_setting() {
         let longest = Duration::from_secs(3);
         let ms = Duration::from_millis;
-        let of = |answered_in| {
+        let limit_after = |answered_in| {
             let mut patience = Patience::new(longest);
             patience.answered(ms(answered_in));
             patience.time()
         };
         assert_eq!(Patience::new(longest).time(), longest);
-        assert_eq!([of(0), of(20), of(100)], [250, 250, 800].map(ms));
-        assert_eq!([of(600), of(60_000)], [longest, longest]);
+        assert_eq!([limit_after(0), limit_after(20), limit_after(100)], [250, 250, 800].map(ms));
+        assert_eq!([limit_after(600), limit_after(60_000)], [longest, longest]);
         let mut patience = Patience::new(longest);
         patience.answered(ms(20));
         patience.answered(ms(1000));

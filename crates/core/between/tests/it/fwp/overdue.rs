@@ -37,7 +37,7 @@ fn with_a_hole_left(behind: impl IntoIterator<Item = u64>) -> Script {
         script.shim.link_lost(0);
         assert_eq!(script.segments([number]), [sent(number)]);
     }
-    assert_eq!((script.told(), script.counters().congested_holes), (vec![], 1));
+    assert_eq!((script.take_messages(), script.counters().congested_holes), (vec![], 1));
     script
 }
 
@@ -52,14 +52,14 @@ fn a_hole_left_to_tcp_is_filled_when_its_retransmission_is_overdue() {
     assert_eq!(script.segments([4]), [sent(4)]);
     assert_eq!(script.shim.poll_timeout(), Some(script.now));
     assert_eq!(script.later(Duration::ZERO), [placed(1)]);
-    assert_eq!(script.told(), [hole(1, 2)], "its reader asks the server");
+    assert_eq!(script.take_messages(), [hole(1, 2)], "its reader asks the server");
     assert_eq!(script.shim.poll_timeout(), None);
     let counters = script.counters();
     assert_eq!((counters.overdue_holes, counters.holes, counters.placeholders), (1, 0, 1));
     assert_eq!(script.later(MS * 1000), [], "once");
     // A later retransmission needs an ACK, and its bytes are reported.
     assert_eq!(script.segments([1, 5]), [sent(1), sent(5)]);
-    assert_eq!(script.told(), [Late(1000, 2000)]);
+    assert_eq!(script.take_messages(), [Late(1000, 2000)]);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_retransmission_in_time_leaves_nothing_to_fill() {
     assert_eq!(script.later(OVERDUE - ROUND_TRIP - MS), []);
     assert_eq!(script.segments([1]), [sent(1)]);
     assert_eq!(script.later(MS * 1000), []);
-    assert_eq!((script.told(), script.counters().overdue_holes), (vec![], 0));
+    assert_eq!((script.take_messages(), script.counters().overdue_holes), (vec![], 0));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn repaired_parts_of_a_hole_get_no_placeholder() {
     let mut script = with_a_hole_left([5, 6]);
     assert_eq!(script.segments([2, 4]), [sent(2), sent(4)], "two of four come again");
     assert_eq!(script.later(SILENT), [placed(1), placed(3)]);
-    assert_eq!(script.told(), [hole(1, 2), hole(3, 4)]);
+    assert_eq!(script.take_messages(), [hole(1, 2), hole(3, 4)]);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn each_hole_has_its_own_time() {
     assert_eq!(script.later(Duration::ZERO), [placed(1)]);
     assert_eq!(script.later(SILENT - MS), []);
     assert_eq!(script.later(MS), [placed(3)]);
-    assert_eq!(script.told(), [hole(1, 2), hole(3, 4)]);
+    assert_eq!(script.take_messages(), [hole(1, 2), hole(3, 4)]);
 }
 
 #[test]
@@ -164,10 +164,10 @@ fn while_32_kib_of_overdue_holes_wait_for_repair_no_timer_runs_for_others() {
     script.later(SILENT);
     assert_eq!(script.counters().overdue_holes, 1);
     assert_eq!(script.shim.poll_timeout(), None);
-    assert_eq!(script.told(), [Hole(1_000, first)]);
+    assert_eq!(script.take_messages(), [Hole(1_000, first)]);
     script.shim.repaired(script.key(), 1_000, first);
     script.later(MS);
-    assert_eq!(script.told(), [Hole(first + u64::from(MSS), second)]);
+    assert_eq!(script.take_messages(), [Hole(first + u64::from(MSS), second)]);
 }
 
 #[test]
@@ -176,8 +176,8 @@ fn a_late_placeholder_is_as_new_as_the_last_segment_that_the_host_took() {
     let newest = script.clock.unwrap() - 1;
     script.now += SILENT;
     script.shim.handle_timeout(script.now, &mut script.reader);
-    let made = script.shim.poll_down().unwrap();
-    let Transport::Tcp(segment) = made.transport else { panic!("TCP") };
+    let packet = script.shim.poll_down().unwrap();
+    let Transport::Tcp(segment) = packet.transport else { panic!("TCP") };
     // Older timestamps would be dropped as old duplicates (PAWS, RFC 7323 section 5.3).
     assert_eq!(segment.timestamps, Some(Timestamps { value: newest, echo_reply: 5 }));
     assert!(segment.placeholder && segment.flags == Flags::ACK && segment.window == 99);
@@ -187,7 +187,7 @@ fn a_late_placeholder_is_as_new_as_the_last_segment_that_the_host_took() {
 fn an_overdue_hole_stays_with_tcp_where_nothing_may_stand_in_it() {
     let not_filled = |script: &mut Script| {
         assert_eq!(script.later(SILENT), []);
-        assert_eq!((script.told(), script.counters().overdue_holes), (vec![], 0));
+        assert_eq!((script.take_messages(), script.counters().overdue_holes), (vec![], 0));
     };
     // The reader has stopped, cannot be informed, or is gone.
     let mut script = with_a_hole_left([2]);
@@ -236,10 +236,10 @@ fn holes_left_to_tcp_are_filled_once_tcp_has_seen_them() {
     script.segments((0..20).filter(|number| number % 5 != 1));
     script.now += ROUND_TRIP;
     script.segments([20, 22]);
-    script.told();
+    script.take_messages();
     assert_eq!(script.counters().congested_holes, 1);
     assert_eq!(script.later(SILENT), [placed(21)]);
-    assert_eq!(script.told(), [hole(21, 22)]);
+    assert_eq!(script.take_messages(), [hole(21, 22)]);
 }
 
 #[test]

@@ -120,7 +120,7 @@ impl Pipe {
             least: None,
             tack_at: Instant::ZERO,
             feedback: VecDeque::new(),
-            pacer: Pacer::of(Bursts::Datagrams),
+            pacer: Pacer::new(Bursts::Datagrams),
             sent: 0,
             delivered: 0,
             lost: 0,
@@ -176,7 +176,7 @@ impl Pipe {
         self.trips += STEP.as_nanos() * 1_000_000 / trip.as_nanos();
         self.serve();
         self.receive();
-        self.hear();
+        self.receive_feedback();
         self.send();
         // The sender's timer: two round trips and more without a word.
         let patience = self.smoothed_rtt.unwrap_or_default() * 2 + Duration::from_millis(200);
@@ -286,7 +286,7 @@ impl Pipe {
         }
     }
 
-    fn hear(&mut self) {
+    fn receive_feedback(&mut self) {
         let is_here = |feedback: &mut Feedback| feedback.arrives_at <= self.now;
         let Some(feedback) = self.feedback.pop_front_if(is_here) else { return };
         self.heard_at = self.now;

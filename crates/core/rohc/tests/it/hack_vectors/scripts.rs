@@ -81,18 +81,19 @@ fn first_frames(script: &mut Script) {
     for (coding, kinds) in
         [("per-ack", ["long-init", "short", "short"]), ("batch", ["batch-init", "batch", "short"])]
     {
-        script.say(&format!("Coding {coding}: the native ACK, then two ACKs of two units of 1448 bytes."));
+        script
+            .comment(&format!("Coding {coding}: the native ACK, then two ACKs of two units of 1448 bytes."));
         let mut receiver = Receiver::new(false, if coding == "batch" { 4001 } else { 4000 }, 1);
         started(script, coding, &mut receiver);
         let packets = [after(&mut receiver, &usual(2, 0, 0)), after(&mut receiver, &usual(2, 1, 0))];
         let first = script.frame(&packets);
         script.receive(&first, "delivered=1");
-        script.say("Three further ACKs; TSval rises with the first, the third acknowledges one unit.");
+        script.comment("Three further ACKs; TSval rises with the first, the third acknowledges one unit.");
         let packets =
             [(2, 1, 1), (2, 0, 0), (1, 0, 0)].map(|(u, v, e)| after(&mut receiver, &usual(u, v, e)));
         let second = script.frame(&packets);
         script.receive(&second, "delivered=1");
-        script.say("One ACK as expected: no body.");
+        script.comment("One ACK as expected: no body.");
         let third = script.frame(&[after(&mut receiver, &usual(2, 1, 1))]);
         script.receive(&third, "delivered=1");
         assert_eq!(third.len(), 4);
@@ -160,7 +161,7 @@ fn forms(script: &mut Script, coding: &str, v6: bool) {
     started(script, coding, &mut receiver);
     let mut batch = Vec::new();
     for (number, (what, change)) in every_change().iter().enumerate() {
-        script.say(what);
+        script.comment(what);
         let packet = after(&mut receiver, change);
         batch.push(packet);
         // A frame of one ACK, then one of two, and so on.
@@ -217,12 +218,12 @@ fn wrap(script: &mut Script) {
     started(script, "batch", &mut receiver);
     let mut last = 0;
     for frame in 0..5 {
-        script.say(&format!("ACKs {} to {}", 64 * frame, 64 * frame + 63));
+        script.comment(&format!("ACKs {} to {}", 64 * frame, 64 * frame + 63));
         let packets = bulk(&mut receiver, 64);
         let bytes = script.frame(&packets);
         script.receive(&bytes, "delivered=1");
         last = bytes[2];
-        script.say("The same once more.");
+        script.comment("The same once more.");
         script.receive(&bytes, "duplicate=1");
     }
     assert_eq!(last, 0, "the fifth frame has the MSN of the first");
@@ -232,16 +233,16 @@ fn block_ack_lost(script: &mut Script) {
     for coding in ["per-ack", "batch"] {
         let mut receiver = Receiver::new(false, if coding == "batch" { 4001 } else { 4000 }, 1);
         started(script, coding, &mut receiver);
-        script.say("A-MPDU; the Block Ack with this frame is lost.");
+        script.comment("A-MPDU; the Block Ack with this frame is lost.");
         let first = script.frame(&bulk(&mut receiver, 3));
-        script.say(
+        script.comment(
             "Block Ack Request: it proves nothing, so the frame is retained and a second one follows it.",
         );
         let second = script.frame(&bulk(&mut receiver, 2));
         script.receive(&[first, second].concat(), "delivered=2");
-        script.say("Next A-MPDU without SYNC: both are proven. The Block Ack with this frame is lost, as are those that answer requests.");
+        script.comment("Next A-MPDU without SYNC: both are proven. The Block Ack with this frame is lost, as are those that answer requests.");
         let third = script.frame(&bulk(&mut receiver, 2));
-        script.say("A-MPDU with SYNC: nothing is proven.");
+        script.comment("A-MPDU with SYNC: nothing is proven.");
         let fourth = script.frame(&bulk(&mut receiver, 2));
         script.receive(&[third, fourth].concat(), "delivered=2");
     }
@@ -253,11 +254,12 @@ fn repeated(script: &mut Script) {
         started(script, coding, &mut receiver);
         let first = script.frame(&bulk(&mut receiver, 3));
         script.receive(&first, "delivered=1");
-        script
-            .say("A request, though the Block Ack arrived: the first frame comes again, before the second.");
+        script.comment(
+            "A request, though the Block Ack arrived: the first frame comes again, before the second.",
+        );
         let second = script.frame(&bulk(&mut receiver, 2));
         script.receive(&[first.clone(), second.clone()].concat(), "delivered=1 duplicate=1");
-        script.say("Both once more, and out of order.");
+        script.comment("Both once more, and out of order.");
         script.receive(&[second, first].concat(), "duplicate=2");
     }
 }
@@ -268,7 +270,7 @@ fn no_more_data(script: &mut Script) {
         started(script, coding, &mut receiver);
         let first = script.frame(&bulk(&mut receiver, 2));
         script.receive(&first, "delivered=1");
-        script.say("The Block Ack with this frame is lost. More Data was clear: the next ACK goes natively, the frame is given up.");
+        script.comment("The Block Ack with this frame is lost. More Data was clear: the next ACK goes natively, the frame is given up.");
         let lost = script.frame(&bulk(&mut receiver, 2));
         let native = after(&mut receiver, &usual(2, 1, 1));
         script.run(&format!("compressor invalidate {}", hex(&native)));
@@ -277,11 +279,11 @@ fn no_more_data(script: &mut Script) {
             "refused: flow without a context"
         );
         script.native(&native);
-        script.say("More Data: a new incarnation, from that native ACK. Its MSN continues behind that of the lost frame.");
+        script.comment("More Data: a new incarnation, from that native ACK. Its MSN continues behind that of the lost frame.");
         let next = script.frame(&bulk(&mut receiver, 2));
         assert_eq!(next[2], lost[2] + 2);
         script.receive(&next, "delivered=1");
-        script.say("Late copies: the lost frame, the first frames of both incarnations.");
+        script.comment("Late copies: the lost frame, the first frames of both incarnations.");
         script.receive(&[lost, first, next].concat(), "duplicate=3");
     }
 }
@@ -291,20 +293,20 @@ fn unheard_native(script: &mut Script) {
     started(script, "per-ack", &mut receiver);
     let first = script.frame(&bulk(&mut receiver, 2));
     script.receive(&first, "delivered=1");
-    script.say("Native ACKs arrive, and their link-layer ACKs are lost: the incarnation continues.");
+    script.comment("Native ACKs arrive, and their link-layer ACKs are lost: the incarnation continues.");
     let mut natives = bulk(&mut receiver, 2);
     for native in &natives {
         script.run(&format!("decompressor native {}", hex(native)));
     }
     let second = script.frame(&bulk(&mut receiver, 2));
     script.receive(&second, "delivered=1");
-    script.say(
+    script.comment(
         "The sending end learns that the first of them arrived: it may start from that, not the newest.",
     );
     script.run(&format!("compressor native {}", hex(&natives[0])));
     let third = script.frame(&bulk(&mut receiver, 1));
     script.receive(&third, "delivered=1");
-    script.say("Five native ACKs arrive; the receiving end keeps four. The first one is unknown, and its frame stale.");
+    script.comment("Five native ACKs arrive; the receiving end keeps four. The first one is unknown, and its frame stale.");
     natives = bulk(&mut receiver, 5);
     for native in &natives {
         script.run(&format!("decompressor native {}", hex(native)));
@@ -312,12 +314,12 @@ fn unheard_native(script: &mut Script) {
     script.run(&format!("compressor native {}", hex(&natives[0])));
     let stale = script.frame(&bulk(&mut receiver, 1));
     script.receive(&stale, "stale=1");
-    script.say("The next native ACK that both see ends that.");
+    script.comment("The next native ACK that both see ends that.");
     let native = bulk(&mut receiver, 1).remove(0);
     script.native(&native);
     let fourth = script.frame(&bulk(&mut receiver, 1));
     script.receive(&fourth, "delivered=1");
-    script.say("The same native ACK once more: the sending end does not start from its CRC-16 again, and the old first frame is a duplicate.");
+    script.comment("The same native ACK once more: the sending end does not start from its CRC-16 again, and the old first frame is a duplicate.");
     script.native(&native);
     let fifth = script.frame(&bulk(&mut receiver, 1));
     script.receive(&[fourth, fifth].concat(), "delivered=1 duplicate=1");
@@ -332,7 +334,7 @@ fn gap(script: &mut Script) {
         let skipped = script.frame(&bulk(&mut receiver, 2));
         let third = script.frame(&bulk(&mut receiver, 2));
         script.receive(&third, "gap=1");
-        script.say("The skipped frame is still the next one; then the third is, too.");
+        script.comment("The skipped frame is still the next one; then the third is, too.");
         script.receive(&[skipped, third.clone()].concat(), "delivered=2");
         let turns: [(&str, &[(u8, &str)]); 3] = [
             (
@@ -343,7 +345,7 @@ fn gap(script: &mut Script) {
             ("Seen is 260: 6 is 262, a whole turn ahead of the next one.", &[(6, "gap=1")]),
         ];
         for (what, frames) in turns {
-            script.say(what);
+            script.comment(what);
             for (msn, outcome) in frames {
                 script.receive(&with_msn(&third, *msn), outcome);
             }
@@ -364,23 +366,25 @@ fn cid_taken(script: &mut Script) {
     started(script, "per-ack", &mut owner);
     let first = script.frame(&bulk(&mut owner, 2));
     script.receive(&first, "delivered=1");
-    script.say("A native ACK of the other flow takes one of the owner's three votes; the flow stays native.");
+    script.comment(
+        "A native ACK of the other flow takes one of the owner's three votes; the flow stays native.",
+    );
     let native = other.packet();
     script.native(&native);
     let refused = after(&mut other, &usual(2, 0, 0));
     let answer = script.run(&format!("compressor push {}", hex(&refused)));
     assert_eq!(answer, "refused: another flow has the same CID");
-    script.say("Two further ones, and a fourth that takes the CID.");
+    script.comment("Two further ones, and a fourth that takes the CID.");
     for native in bulk(&mut other, 3) {
         script.native(&native);
     }
     let taken = script.frame(&bulk(&mut other, 2));
     assert_eq!((taken[1], taken[2]), (first[1], first[2] + 2), "one CID, one count");
     script.receive(&taken, "delivered=1");
-    script.say("The next frame of the CID is the other flow's.");
+    script.comment("The next frame of the CID is the other flow's.");
     let next = script.frame(&bulk(&mut other, 1));
     script.receive(&next, "delivered=1");
-    script.say("Of the first owner nothing is accepted until it has the CID again.");
+    script.comment("Of the first owner nothing is accepted until it has the CID again.");
     script.receive(&first, "duplicate=1");
 }
 
@@ -391,7 +395,7 @@ fn evicted(script: &mut Script) {
     let natives: Vec<_> = flows.iter_mut().map(Receiver::packet).collect();
     script.native(&natives[0]);
     script.native(&natives[1]);
-    script.say("A frame of the first flow uses it, so that the second is the one that gives way.");
+    script.comment("A frame of the first flow uses it, so that the second is the one that gives way.");
     let first = script.frame(&bulk(&mut flows[0], 1));
     script.receive(&first, "delivered=1");
     script.native(&natives[2]);
@@ -418,12 +422,12 @@ fn refused(script: &mut Script) {
     for (what, change) in changes {
         let mut packet = good.clone();
         change(&mut packet);
-        script.say(what);
+        script.comment(what);
         script.native(&packet);
         let answer = script.run(&format!("compressor push {}", hex(&packet)));
         assert!(answer.starts_with("refused: ") && !answer.contains("context"), "{what}: {answer}");
     }
-    script.say("None of them has begun a context at either end.");
+    script.comment("None of them has begun a context at either end.");
     let answer = script.run(&format!("compressor push {}", hex(&good)));
     assert_eq!(answer, "refused: flow without a context");
     let mut other = Receiver::new(false, 4000, 7);
@@ -464,7 +468,7 @@ fn hostile(script: &mut Script) {
         let changes = [usual(2, 1, 1), Change::Sack(vec![(3, 2, 0)]), Change::Window(77)];
         let packets: Vec<_> = changes.iter().map(|change| after(&mut receiver, change)).collect();
         let frame = script.frame(&packets);
-        script.say("Altered before it arrives: a bit, cut off, or longer. Only the FCS protects the MSN of a first frame.");
+        script.comment("Altered before it arrives: a bit, cut off, or longer. Only the FCS protects the MSN of a first frame.");
         for _ in 0..80 {
             let mut bad = frame.clone();
             match draw.below(4) {
@@ -475,13 +479,13 @@ fn hostile(script: &mut Script) {
             }
             script.outcome(&bad);
         }
-        script.say("As it was sent: nothing that failed has changed a context.");
+        script.comment("As it was sent: nothing that failed has changed a context.");
         script.receive(&frame, "delivered=1");
-        script.say("Unknown kinds, and a kind that needs two bytes of CRC-16 and has one.");
+        script.comment("Unknown kinds, and a kind that needs two bytes of CRC-16 and has one.");
         script.receive(&[0x0e, 1, 2, 3, 0x2f, 1, 2, 3, 4, 5, 0x1a, 1, 2, 3, 4], "malformed=3");
-        script.say("A length in six bytes that all promise another.");
+        script.comment("A length in six bytes that all promise another.");
         script.receive(&[&[0xf9, frame[1], 0, 0][..], &[0x80; 8]].concat(), "malformed=1");
-        script.say("Drawn bodies, where possible with the CRC-8 that fits.");
+        script.comment("Drawn bodies, where possible with the CRC-8 that fits.");
         let mut msn = frame[2].wrapping_add(packets.len() as u8);
         for _ in 0..150 {
             let body: Vec<u8> = (0..=draw.below(14)).map(|_| draw.byte()).collect();
