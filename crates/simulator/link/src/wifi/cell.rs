@@ -19,8 +19,7 @@ pub(crate) use self::accounts::{Accounts, even_shares};
 use self::air_log::AirLog;
 pub use self::outbox::Delivery;
 use self::outbox::Outbox;
-pub(crate) use self::round::Round;
-pub(crate) use self::sequence::{Follows, Reception, Sequence};
+pub(crate) use self::sequence::{Reception, Sequence};
 pub(crate) use self::stations::Stations;
 use super::air::{Frame, Outcome, StationId};
 use super::airtime::AirtimeUse;
@@ -95,13 +94,13 @@ impl Cell {
         self.accounts.charge(&mut self.stations[station].airtime, class, what, until);
     }
 
-    /// Accounts a data PPDU of `from` and `class` in `span`, divided among retransmissions, TCP ACKs and new data by
-    /// their bytes in `plan`.
+    /// Accounts a data PPDU of `from` and `class` with this start and end, `until` then: divided among retransmissions, TCP
+    /// ACKs and new data by their bytes in `plan`.
     pub fn book_data(
         &mut self,
         from: FunctionId,
         class: PayloadClass,
-        [start, end]: [Instant; 2],
+        ([start, end], until): ([Instant; 2], Instant),
         plan: PpduPlan,
     ) {
         let nanos = (end - start).as_nanos();
@@ -109,9 +108,9 @@ impl Cell {
         let share = |bytes: u32| Duration::from_nanos(nanos * u64::from(bytes) / all);
         let acks_from = start + share(plan.retry_bytes);
         let data_from = acks_from + share(plan.ack_bytes);
-        self.charge(from, class, AirtimeUse::Retransmission, acks_from);
-        self.charge(from, class, AirtimeUse::TcpAck, data_from);
-        self.charge(from, class, AirtimeUse::Data, end);
+        self.charge(from, class, AirtimeUse::Retransmission, acks_from.min(until));
+        self.charge(from, class, AirtimeUse::TcpAck, data_from.min(until));
+        self.charge(from, class, AirtimeUse::Data, until);
     }
 
     // --- Reception --------------------------------------------------------------------------

@@ -1,72 +1,238 @@
-//! The medium: which stations hear each other, contention, NAV, and which station may send when.
+//! The medium: which frames are on the air, which of them overlap, and which station may send when.
+//!
+//! Each station has its own view of it ([`CarrierSense`]). A frame arrives unless its receiver heard another frame at the
+//! same time or was sending. Where every station hears every other, all have one view in common. Nothing can begin there
+//! while a frame is on the air, so the next frame of a sequence begins, and is accounted for, as soon as it is known: the
+//! cost is per channel access, independent of slots and idle stations.
 
 mod capture;
 mod carrier_sense;
-mod hidden;
-mod shared;
+mod transmission;
 
 use tacit_packet::units::Instant;
 
+use self::capture::Capture;
 use self::carrier_sense::CarrierSense;
-use self::hidden::Hidden;
-use self::shared::Shared;
+use self::transmission::{Perceived, Transmission};
 use super::air::StationId;
 use super::airtime::AirtimeUse;
-use super::cell::Cell;
+use super::cell::{Cell, Sequence, earliest, even_shares};
 use super::functions::FunctionId;
 use super::mac::exchange::{Exchange, Part};
 use super::mac::rules::Rules;
+use crate::packet::PayloadClass;
 
-/// How the stations of a channel share the medium.
+/// How the stations of a channel share it.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one per channel, and almost always the larger one")]
-pub(crate) enum Medium {
-    /// Every station hears every other: one state for all.
-    Shared(Shared),
-    /// Some stations are hidden from others: one state per station.
-    Hidden(Box<Hidden>),
+pub(crate) struct Medium {
+    sense: CarrierSense,
+    /// Mostly none or one; those that overlap are several.
+    transmissions: Vec<Transmission>,
+    /// When the next of them ends or begins.
+    next: Option<Instant>,
+    /// Set if the access point may capture one of several overlapping frames by its power.
+    capture: Option<Capture>,
+    /// Kept to reuse the allocations.
+    spare: Vec<Vec<Perceived>>,
 }
 
 impl Medium {
-    /// The medium of `rules`, shared by all or with hidden stations.
+    /// An idle medium under `rules`.
     pub fn new(rules: &Rules) -> Self {
-        if rules.config.hidden.is_empty() {
-            Self::Shared(Shared::new(rules.phy))
-        } else {
-            Self::Hidden(Box::new(Hidden::new(rules)))
-        }
-    }
-
-    fn sense(&self) -> &CarrierSense {
-        match self {
-            Self::Shared(medium) => &medium.sense,
-            Self::Hidden(medium) => &medium.sense,
+        let hides = !rules.config.hidden.is_empty();
+        Self {
+            sense: CarrierSense::new(rules),
+            transmissions: Vec::new(),
+            next: None,
+            capture: Capture::new(&rules.config).filter(|_| hides),
+            spare: Vec::new(),
         }
     }
 
     /// When it changes next.
     pub fn poll_timeout(&self, cell: &Cell) -> Option<Instant> {
-        match self {
-            Self::Shared(medium) => medium.poll_timeout(cell),
-            Self::Hidden(medium) => medium.poll_timeout(cell),
-        }
+        earliest(earliest(self.next, self.sense.next_access()), self.sense.beacon_at(cell))
     }
 
-    /// Processes the events due at `at`.
+    /// Processes the events due at `at`: frames end, then their responses begin, then beacons and the frames of stations
+    /// whose countdown ended.
     pub fn step(&mut self, cell: &mut Cell, at: Instant) {
-        match self {
-            Self::Shared(medium) => medium.step(cell, at),
-            Self::Hidden(medium) => medium.step(cell, at),
+        self.book(cell, at, None);
+        while let Some(index) = self.transmissions.iter().position(|own| own.is_on_air && own.until <= at) {
+            self.frame_ended(cell, index, at);
         }
+        self.sense.refresh(cell, at);
+        while let Some(index) = self.transmissions.iter().position(|own| !own.is_on_air && own.at <= at) {
+            self.begin_frame(cell, index);
+        }
+        self.sense.refresh(cell, at);
+        // A beacon goes before data: it waits only PIFS and has no backoff.
+        if self.sense.beacon_at(cell).is_some_and(|beacon| beacon <= at) {
+            self.begin(cell, None, at);
+            self.sense.refresh(cell, at);
+        }
+        if self.sense.next_access().is_some_and(|access| access <= at) {
+            self.access(cell, at);
+        }
+        self.sense.find_next_access(cell);
+        if self.sense.is_common()
+            && let Some(until) = self.transmissions.iter().map(|own| own.until).max()
+        {
+            self.book(cell, until, None);
+        }
+        let events = self.transmissions.iter().map(|own| if own.is_on_air { own.until } else { own.at });
+        self.next = events.min();
     }
+
+    // --- Contention -------------------------------------------------------------------------
 
     /// Function `id`, which had no traffic, now has some.
     pub fn start_contending(&mut self, cell: &mut Cell, now: Instant, id: FunctionId) {
-        match self {
-            Self::Shared(medium) => medium.start_contending(cell, now, id),
-            Self::Hidden(medium) => medium.start_contending(cell, now, id),
+        self.book(cell, now, Some(id));
+        self.sense.start_contending(cell, now, id);
+    }
+
+    /// A function of `cell` has nothing to send any more at `now`, because another link sent it.
+    pub fn stop_contending(&mut self, cell: &mut Cell, now: Instant) {
+        self.book(cell, now, None);
+        self.sense.find_next_access(cell);
+    }
+
+    /// Functions whose backoff ended at `at` transmit; those of several stations collide.
+    fn access(&mut self, cell: &mut Cell, at: Instant) {
+        let mut winners = self.sense.access(cell, at);
+        cell.accounts.accesses += u64::from(!winners.is_empty());
+        for sequence in winners.drain(..) {
+            self.sense.set_engaged(cell, &sequence, true);
+            self.begin(cell, Some(sequence), at);
+        }
+        self.sense.winners = winners;
+        if let [Transmission { sequence: Some(Sequence::Round(round)), overlapped: false, .. }] =
+            self.transmissions.as_slice()
+        {
+            round.book_first(cell, at);
+        }
+        self.sense.refresh(cell, at);
+    }
+
+    // --- Frames -----------------------------------------------------------------------------
+
+    /// `sequence`, or a beacon, begins at `at`.
+    fn begin(&mut self, cell: &mut Cell, sequence: Option<Sequence>, at: Instant) {
+        self.transmissions.push(Transmission::new(sequence, at, self.spare.pop().unwrap_or_default()));
+        self.begin_frame(cell, self.transmissions.len() - 1);
+    }
+
+    /// The next frame of the transmission at `index` begins: at each station that hears it and another one, the two corrupt
+    /// each other.
+    fn begin_frame(&mut self, cell: &mut Cell, index: usize) {
+        let new = &mut self.transmissions[index];
+        let until = match &new.sequence {
+            Some(sequence) => cell.begin_frame(sequence, new.at),
+            None => cell.send_beacon(new.at),
+        };
+        new.begin(until);
+        self.sense.begin_frame(cell, new.sequence.as_ref(), &mut new.perceived);
+        for other in 0..self.transmissions.len() {
+            if let Ok([new, old]) = self.transmissions.get_disjoint_mut([index, other])
+                && new.overlaps(old)
+            {
+                new.meet(cell, old, self.capture.as_ref());
+            }
         }
     }
+
+    /// The frame of the transmission at `index` ended at `at`.
+    fn frame_ended(&mut self, cell: &mut Cell, index: usize, at: Instant) {
+        let Self { sense, transmissions, capture, .. } = self;
+        let transmission = &mut transmissions[index];
+        if let Some(capture) = capture {
+            transmission.capture(cell, capture);
+        }
+        sense.end_frame(&transmission.perceived, cell.rules.config.eifs);
+        let reception = transmission.receive(cell, sense, at);
+        let Transmission { sequence: Some(sequence), perceived, .. } = transmission else {
+            self.end(index);
+            return;
+        };
+        let mut reserved_until = sequence.reserves_until(cell, at);
+        let (receiver, txop_ends) = (sequence.receiver(cell), sequence.txop_ends());
+        let next_idle = sense.next_idle(cell, sequence.holder());
+        sense.set_engaged(cell, sequence, false);
+        let follows = cell.frame_ended(sequence, reception, (at, next_idle));
+        if let (None, Some(_), Some(until)) = (follows, txop_ends, &mut reserved_until) {
+            // Stations that begin a part of a slot apart collide, because the later one cannot detect the other in time
+            // (802.11-2020 clause 10.3.7).
+            *until = at + cell.rules.phy.to_slots(until.saturating_since(at));
+        }
+        if follows.is_none() || !sense.is_common() {
+            sense.reserve(perceived, (reserved_until, at), receiver, txop_ends);
+        }
+        sense.begin_contending(cell, at);
+        let Some(next) = follows else {
+            self.end(index);
+            return;
+        };
+        sense.set_engaged(cell, sequence, true);
+        transmission.wait_until(next);
+        if sense.is_common() {
+            self.begin_frame(cell, index);
+        }
+    }
+
+    /// The transmission at `index` is over.
+    fn end(&mut self, index: usize) {
+        self.spare.push(std::mem::take(&mut self.transmissions[index].perceived));
+        self.transmissions.swap_remove(index);
+    }
+
+    // --- Accounts ---------------------------------------------------------------------------
+
+    /// The transmissions that use the channel: those on the air, or else those due, to which the gaps between their frames
+    /// belong.
+    fn charged(&self) -> impl Iterator<Item = &Transmission> + Clone {
+        let is_quiet = self.transmissions.iter().all(|own| !own.is_on_air);
+        self.transmissions.iter().filter(move |own| own.is_on_air || is_quiet)
+    }
+
+    /// Books the time up to `until`; `newcomer` is counted as without traffic, because it had none until now.
+    fn book(&self, cell: &mut Cell, until: Instant, newcomer: Option<FunctionId>) {
+        if until <= cell.accounts.booked_until() {
+            return;
+        }
+        let (beacon, count) = (StationId::AP.first_function(), self.charged().count());
+        match self.charged().next() {
+            None => cell.accounts.book_idle(self.sense.idle_use(cell, newcomer), until),
+            Some(Transmission { sequence, overlapped: false, .. }) if count == 1 => match sequence {
+                None => cell.charge(beacon, PayloadClass::Data, AirtimeUse::Beacon, until),
+                Some(Sequence::Exchange(exchange)) => cell.book_frame(exchange, until),
+                // It accounts for itself.
+                Some(Sequence::Round(_)) => {}
+            },
+            Some(_) => {
+                let spent = cell.accounts.book(AirtimeUse::Collision, until);
+                for (own, share) in self.charged().zip(even_shares(spent, count)) {
+                    let account = own.sequence.as_ref().map(Sequence::account);
+                    let (station, class) = account.unwrap_or((beacon, PayloadClass::Data));
+                    cell.stations[station].airtime.spend(class, AirtimeUse::Collision, share);
+                }
+            }
+        }
+    }
+
+    /// The use to which time since the last booking is charged. For a PPDU with several uses, it is the one with the largest
+    /// share.
+    pub fn present_use(&self, cell: &Cell) -> AirtimeUse {
+        match self.charged().next() {
+            None => self.sense.idle_use(cell, None),
+            Some(Transmission { sequence, overlapped: false, .. }) if self.charged().count() == 1 => {
+                sequence.as_ref().map_or(AirtimeUse::Beacon, |sequence| sequence.present_use(cell))
+            }
+            Some(_) => AirtimeUse::Collision,
+        }
+    }
+
+    // --- For other links, and checks --------------------------------------------------------
 
     /// The exchange whose data is on the air without a collision.
     pub fn data_on_air(&self) -> Option<&Exchange> {
@@ -75,44 +241,29 @@ impl Medium {
 
     /// The exchanges whose frames are on the air, with the frame where there is no collision.
     pub fn on_air(&self) -> impl Iterator<Item = (Option<Part>, &Exchange)> {
-        match self {
-            Self::Shared(medium) => Some(medium.on_air()).into_iter().flatten(),
-            Self::Hidden(_) => None.into_iter().flatten(),
-        }
+        self.transmissions.iter().filter_map(|own| {
+            let exchange = own.sequence.as_ref()?.exchange()?;
+            Some(((!own.overlapped).then_some(exchange.part), exchange))
+        })
     }
 
     /// The station whose frame is on the air without a collision, beacons included.
     pub fn transmitter(&self, cell: &Cell) -> Option<StationId> {
-        match self {
-            Self::Shared(medium) => medium.transmitter(cell),
-            Self::Hidden(_) => None,
-        }
+        let [Transmission { sequence, overlapped: false, .. }] = self.transmissions.as_slice() else {
+            return None;
+        };
+        let Some(sequence) = sequence else { return Some(StationId::AP) };
+        sequence.exchange().map(|exchange| cell.stations.station_of(exchange.transmitter()))
     }
 
     /// When the backoff of `function` ends if the medium stays idle; `None` if it is busy.
     pub fn ready_at(&self, cell: &Cell, function: FunctionId) -> Option<Instant> {
-        self.sense().ready_at(cell, function)
+        self.sense.ready_at(cell, function)
     }
 
     /// The radio of `function` leaves the link at `now`: its backoff stands still until it is back.
     pub fn sense_nothing(&self, cell: &mut Cell, now: Instant, function: FunctionId) {
-        self.sense().sense_nothing(cell, now, function);
-    }
-
-    /// The use to which time since the last booking is charged.
-    pub fn present_use(&self, cell: &Cell) -> AirtimeUse {
-        match self {
-            Self::Shared(medium) => medium.sense.idle_use(),
-            Self::Hidden(medium) => medium.present_use(cell, None),
-        }
-    }
-
-    /// A function of `cell` has nothing to send any more at `now`, because another link sent it.
-    pub fn stop_contending(&mut self, cell: &mut Cell, now: Instant) {
-        match self {
-            Self::Shared(medium) => medium.stop_contending(cell, now),
-            Self::Hidden(_) => unreachable!("no multi-link operation with hidden stations"),
-        }
+        self.sense.sense_nothing(cell, now, function);
     }
 
     /// Checks that every packet waiting in `cell` will be sent or dropped. The queues and windows are in `holder`, mostly
@@ -121,20 +272,14 @@ impl Medium {
     /// # Errors
     /// Names a station that has packets but no pending event.
     pub fn check(&self, cell: &Cell, holder: &Cell) -> Result<(), String> {
-        let engages = |station| match self {
-            Self::Shared(medium) => medium.engages(station),
-            Self::Hidden(medium) => medium.engages(station),
-        };
+        let sequences = || self.transmissions.iter().filter_map(|own| own.sequence.as_ref());
         for station in cell.stations.iter() {
-            let there = &holder.stations[station.id];
-            station.check_turn(there, station.transmitting || engages(station.id))?;
+            let engaged = sequences().any(|sequence| sequence.engages(station.id));
+            station.check_turn(&holder.stations[station.id], station.transmitting || engaged)?;
         }
-        let due = match self {
-            Self::Shared(medium) => medium.is_due(),
-            Self::Hidden(medium) => medium.is_due(),
-        };
+        let is_due = self.next.is_some() || self.sense.next_access().is_some();
         match cell.stations.iter().find(|station| station.has_traffic()) {
-            Some(station) if !due => {
+            Some(station) if !is_due => {
                 Err(format!("station {} has something to send, and nothing is due", station.id.index()))
             }
             _ => Ok(()),

@@ -146,31 +146,6 @@ impl AirLog {
         }
     }
 
-    /// Records the first frame of a collided exchange of `originator`.
-    pub fn record_collided(
-        &mut self,
-        exchange: &Exchange,
-        originator: &Originator,
-        rules: &Rules,
-        holders: &mut Holders,
-    ) {
-        match exchange.handshake {
-            Handshake::None
-            | Handshake::Granted
-            | Handshake::Continued
-            | Handshake::Shared
-            | Handshake::Triggered => {
-                self.record_collided_data(exchange, originator, holders);
-            }
-            Handshake::CtsToSelf => {
-                self.record_handshake(exchange, originator, rules, Step::CtsToSelf, Outcome::Collided);
-            }
-            Handshake::Rts => {
-                self.record_handshake(exchange, originator, rules, Step::Rts, Outcome::Collided);
-            }
-        }
-    }
-
     /// Records the data, or the Block Ack Request, of a collided exchange of `originator`.
     pub fn record_collided_data(
         &mut self,

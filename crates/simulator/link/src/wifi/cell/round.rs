@@ -117,6 +117,8 @@ pub(crate) struct Round {
     random: Option<RandomUnits>,
     /// Clients at which another frame overlapped a trigger with such units.
     deaf: Vec<FunctionId>,
+    /// Another frame overlapped the last PPDU.
+    pub overlapped: bool,
     /// Longest duration of the users' PPDUs.
     longest: Duration,
     /// Data of users after their Block Acks.
@@ -262,6 +264,7 @@ impl Round {
             plain_end: at,
             random: None,
             deaf: Vec::new(),
+            overlapped: false,
             longest: Duration::ZERO,
             cascade: None,
         }
@@ -277,26 +280,11 @@ impl Round {
         self.until
     }
 
-    /// Mode of its trigger.
-    pub fn control_mode(&self) -> &Mode {
-        &self.control_mode
-    }
-
-    /// Time until which the access point transmits without needing a response, if its first PPDU is on the air.
-    pub fn alone_until(&self, cell: &Cell) -> Instant {
-        if self.stage == Stage::Data { self.until + self.trigger_time(cell) } else { self.until }
-    }
-
     /// True if the access belongs to `function`, or it transmits data in it.
     pub fn engages(&self, function: FunctionId) -> bool {
         self.holder == function
             || self.exchanges().any(|exchange| exchange.from == function)
             || self.cascade.as_ref().is_some_and(|cascade| cascade.engages(function))
-    }
-
-    /// Until when other stations that received it defer.
-    pub fn reserved_until(&self) -> Instant {
-        self.answers[1].max(self.until)
     }
 
     /// The parts of its users that have data.
@@ -307,20 +295,6 @@ impl Round {
     /// Accounts its first PPDU, which begins at `start`.
     pub fn book_first(&self, cell: &mut Cell, start: Instant) {
         if self.stage == Stage::Data { self.book_data(cell, start) } else { self.book_trigger(cell) }
-    }
-
-    /// PPDUs that began at the same time ended at `clear_from`, before its first PPDU: its users still receive the MPDUs that
-    /// follow, except stations that are `deaf`. Returns true if it continues; a collided trigger does not.
-    pub fn survives(&mut self, cell: &Cell, clear_from: Instant, deaf: impl Fn(FunctionId) -> bool) -> bool {
-        if self.stage != Stage::Data {
-            return false;
-        }
-        let (end, stations) = (self.until, &cell.stations);
-        for exchange in self.users.iter_mut().flat_map(|user| &mut user.exchange) {
-            let is_deaf = stations.numbers().of_station(stations.station_of(exchange.to)).any(&deaf);
-            *exchange = exchange.hidden_until(if is_deaf { end } else { clear_from });
-        }
-        true
     }
 
     /// No response to its PPDU arrives; the access point notices at `noticed_at`.
@@ -364,14 +338,6 @@ impl Round {
         cell.stations[self.holder].transmitting = false;
         cell.spare_users = std::mem::take(&mut self.users);
         cell.want_trigger(self.holder, self.until, &self.ofdma);
-    }
-
-    /// Records the frames of a collided first PPDU, if frames are recorded.
-    pub fn record_collided(&self, cell: &mut Cell) {
-        match self.stage {
-            Stage::Trigger(kind) => self.record_trigger(cell, kind, Outcome::Collided),
-            _ => self.record_collided_data(cell),
-        }
     }
 
     /// The PPDU on the air has ended: does what is due, and returns the next step. `next_idle` is the idle period that
@@ -440,13 +406,14 @@ impl Round {
         }
     }
 
-    /// Frames of other sequences overlapped that PPDU, which has ended, at the receivers for which `spoilt` is true.
-    /// Returns true if any of them needed it.
-    pub fn hide_from(&mut self, cell: &Cell, spoilt: impl Fn(FunctionId) -> bool + Copy) -> bool {
+    /// That PPDU has ended. Frames of other sequences overlapped it or the one before: each receiver hears it alone from
+    /// `clear_from` on. Returns true if a receiver that needs it does not have all of it.
+    pub fn hide_from(&mut self, cell: &Cell, clear_from: &dyn Fn(FunctionId) -> Instant) -> bool {
         let (end, stage, is_downlink) = (self.until, self.stage, self.is_downlink());
         let mut any = false;
         for (index, user) in self.users.iter_mut().enumerate() {
-            user.spoilt = spoilt(if is_downlink { user.client } else { self.holder });
+            let clear_from = clear_from(if is_downlink { user.client } else { self.holder });
+            user.spoilt = clear_from > self.since;
             let is_concerned = match stage {
                 Stage::Request(one) | Stage::Answer(one) => one == index,
                 Stage::BlockAck => user.heard,
@@ -459,8 +426,8 @@ impl Round {
             any = true;
             match stage {
                 Stage::Data | Stage::Triggered => {
-                    user.exchange = user.exchange.map(|exchange| exchange.hidden_until(end));
-                    user.collided = true;
+                    user.exchange = user.exchange.map(|exchange| exchange.hidden_until(clear_from));
+                    user.collided |= clear_from == end;
                 }
                 Stage::Answers | Stage::Answer(_) | Stage::BlockAck => user.lost = true,
                 // Its receiver acts as if it had not been sent.
@@ -468,11 +435,11 @@ impl Round {
             }
         }
         if let Some(cascade) = &mut self.cascade {
-            cascade.hide_from(cell, spoilt);
+            cascade.hide_from(cell, clear_from);
         }
         if self.random.is_some() {
             let clients = cell.stations[self.holder].peers.iter().map(|peer| peer.id);
-            self.deaf = clients.filter(|client| spoilt(*client)).collect();
+            self.deaf = clients.filter(|client| clear_from(*client) > self.since).collect();
         }
         any
     }
@@ -504,7 +471,8 @@ impl Round {
             let peer = &mut cell.stations[self.holder].peers[user.peer];
             user.answers = !user.spoilt && peer.hears(len, self.since);
         }
-        self.record_trigger(cell, kind, Outcome::Received);
+        let is_lost = !self.users.is_empty() && self.users.iter().all(|user| user.spoilt);
+        self.record_trigger(cell, kind, if is_lost { Outcome::Collided } else { Outcome::Received });
         match kind {
             TriggerKind::MuBar => {
                 self.take_requests(cell);

@@ -6,7 +6,7 @@ use tacit_packet::units::{Duration, Instant};
 use super::round::{Progress, Round};
 use super::{Answer, Cell};
 use crate::packet::PayloadClass;
-use crate::wifi::air::Outcome;
+use crate::wifi::air::{Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::exchange::{Exchange, Part};
@@ -21,22 +21,6 @@ pub(crate) enum Sequence {
     Exchange(Exchange),
     /// A PPDU of a multi-user access.
     Round(Box<Round>),
-}
-
-/// What follows a frame.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Follows {
-    /// The next frame of its sequence, at this time.
-    Frame(Instant),
-    /// Nothing.
-    Nothing {
-        /// End of the sequence.
-        at: Instant,
-        /// Until when bystanders that received its last frame defer.
-        reserved_until: Instant,
-        /// The exchange reserved the rest of a TXOP.
-        reserves_txop: bool,
-    },
 }
 
 /// How a frame reached its receiver.
@@ -78,6 +62,39 @@ impl Sequence {
         }
     }
 
+    /// Until when stations that received its frame, which ended at `at`, defer; `None` for a CF-End, after which they do not.
+    pub fn reserves_until(&self, cell: &Cell, at: Instant) -> Option<Instant> {
+        match self {
+            Self::Round(round) => Some(round.reserves_until(cell)),
+            Self::Exchange(exchange) => match exchange.part {
+                Part::Protection(Step::Rts) => Some(at + cell.rts_reserves(exchange)),
+                Part::Protection(_) | Part::Data | Part::Response { .. } => Some(exchange.reserved_until()),
+                Part::CfEnd => None,
+            },
+        }
+    }
+
+    /// The station whose NAV its frame does not set, if there is one.
+    pub fn receiver(&self, cell: &Cell) -> Option<StationId> {
+        self.exchange().map(|exchange| cell.stations.station_of(exchange.receiver()))
+    }
+
+    /// The two ends of the TXOP of which its frame reserves the rest.
+    pub fn txop_ends(&self) -> Option<[FunctionId; 2]> {
+        let exchange = self.exchange().filter(|exchange| exchange.reserves_txop())?;
+        (exchange.part != Part::Protection(Step::Rts)).then_some([exchange.from, exchange.to])
+    }
+
+    /// Use of its frame, and of the gap before it. For a PPDU with several uses, it is the one with the largest share.
+    pub fn present_use(&self, cell: &Cell) -> AirtimeUse {
+        let Self::Exchange(exchange) = self else { return AirtimeUse::LinkAck };
+        match (exchange.part, exchange.outgoing) {
+            (Part::Protection(_) | Part::CfEnd, _) => AirtimeUse::Protection,
+            (Part::Data, Outgoing::Data { .. }) => cell.stations.originator(exchange).plan().main_use(),
+            (Part::Data | Part::Response { .. }, _) => AirtimeUse::LinkAck,
+        }
+    }
+
     /// The exchange, if it is one.
     pub fn exchange(&self) -> Option<&Exchange> {
         match self {
@@ -116,14 +133,6 @@ impl Cell {
         outgoing.map(|outgoing| Sequence::Exchange(self.stations[id].exchange(&self.rules, at, outgoing)))
     }
 
-    /// An access of one function begins at `at`, with `sequence`.
-    pub fn count_access(&mut self, sequence: &Sequence, at: Instant) {
-        self.accounts.accesses += 1;
-        if let Sequence::Round(round) = sequence {
-            round.book_first(self, at);
-        }
-    }
-
     /// A frame of `sequence` begins at `at`; returns when it ends.
     pub fn begin_frame(&mut self, sequence: &Sequence, at: Instant) -> Instant {
         let exchange = match sequence {
@@ -143,7 +152,7 @@ impl Cell {
         }
     }
 
-    /// Accounts a frame that ends at `until`, and the gap before it.
+    /// Accounts a frame until its end, or until before that, and the gap before it.
     pub fn book_frame(&mut self, exchange: &Exchange, until: Instant) {
         let (from, class) = (exchange.from, exchange.outgoing.class());
         match exchange.part {
@@ -151,11 +160,11 @@ impl Cell {
             Part::CfEnd => self.charge(exchange.holder(), class, AirtimeUse::Protection, until),
             Part::Data => {
                 if exchange.handshake != Handshake::None {
-                    self.charge(from, class, exchange.gap_use(), exchange.start);
+                    self.charge(from, class, exchange.gap_use(), exchange.start.min(until));
                 }
                 if let Outgoing::Data { .. } = exchange.outgoing {
                     let plan = *self.stations.originator(exchange).plan();
-                    self.book_data(from, class, [exchange.start, until], plan);
+                    self.book_data(from, class, ([exchange.start, exchange.end], until), plan);
                 } else {
                     self.charge(from, class, AirtimeUse::LinkAck, until);
                 }
@@ -168,14 +177,14 @@ impl Cell {
         }
     }
 
-    /// A frame of `sequence` ended at `at`. `next_idle` is the idle period that would now begin at its holder. What follows
-    /// is a frame of `sequence`, which becomes the next one of its TXOP if it is over.
+    /// A frame of `sequence` ended at `at`. `next_idle` is the idle period that would now begin at its holder. Returns when the
+    /// next frame of `sequence` begins, which becomes the next sequence of its TXOP if it is over.
     pub fn frame_ended(
         &mut self,
         sequence: &mut Sequence,
         reception: Reception,
         (at, next_idle): (Instant, u64),
-    ) -> Follows {
+    ) -> Option<Instant> {
         let exchange = match sequence {
             Sequence::Exchange(exchange) => exchange,
             Sequence::Round(round) => return self.round_frame_ended(round, next_idle),
@@ -193,47 +202,21 @@ impl Cell {
                 }
                 self.go_on(exchange, lost)
             }
-            Part::CfEnd => Follows::end(at),
+            Part::CfEnd => None,
         }
     }
 
-    /// Records the collided first frame of `exchange`, if frames are recorded.
-    pub fn record_collision(&mut self, exchange: &Exchange) {
-        let originator = self.stations.originator(exchange);
-        self.air.record_collided(exchange, originator, &self.rules, &mut self.holders);
-    }
-
-    /// The first frame of `exchange` collided: its sender times out. The data behind a CTS-to-self is lost too.
-    pub fn fail_collided(&mut self, exchange: &Exchange, next_idle: u64) {
-        match exchange.part {
-            Part::Protection(Step::Rts) => {
-                let calls = self.stations.originator(exchange).gate.padding.is_some();
-                self.stations[exchange.from].counters.icfs += u64::from(calls);
-                self.fail_protection(exchange, exchange.first_end, next_idle);
-            }
-            Part::Protection(Step::CtsToSelf) => {
-                let originator = self.stations.originator(exchange);
-                self.air.record_collided_data(exchange, originator, &mut self.holders);
-                self.time_out(exchange, next_idle);
-            }
-            _ => self.time_out(exchange, next_idle),
-        }
-    }
-
-    fn round_frame_ended(&mut self, round: &mut Round, next_idle: u64) -> Follows {
-        let ((holder, _), reserved_until) = (round.account(), round.reserved_until());
+    fn round_frame_ended(&mut self, round: &mut Round, next_idle: u64) -> Option<Instant> {
+        let holder = round.account().0;
         match round.step(self, next_idle) {
-            Progress::GoesOn => Follows::Frame(round.begins_at()),
-            Progress::Over { at, succeeded } => {
-                let next = if succeeded { self.continue_rounds(at, holder) } else { None };
-                let Some((next, start)) = next else {
-                    let reserved_until = at.max(reserved_until);
-                    return Follows::Nothing { at, reserved_until, reserves_txop: false };
-                };
+            Progress::GoesOn => Some(round.begins_at()),
+            Progress::Over { succeeded: false, .. } => None,
+            Progress::Over { at, .. } => {
+                let (next, start) = self.continue_rounds(at, holder)?;
                 self.charge(holder, next.account().1, AirtimeUse::Acquisition, start);
                 next.book_first(self, start);
                 *round = next;
-                Follows::Frame(start)
+                Some(start)
             }
         }
     }
@@ -245,7 +228,7 @@ impl Cell {
         step: Step,
         Reception { clear, ready }: Reception,
         (at, next_idle): (Instant, u64),
-    ) -> Follows {
+    ) -> Option<Instant> {
         let understood = match step {
             Step::CtsToSelf => true,
             Step::Rts => {
@@ -256,34 +239,25 @@ impl Cell {
             Step::Cts => clear && self.hears(exchange, CTS_LEN, exchange.first_end, Direction::Back),
         };
         let outcome = match (clear, understood) {
-            (_, true) => Outcome::Received,
+            (true, true) => Outcome::Received,
             (true, false) => Outcome::Errored,
-            (false, false) => Outcome::Collided,
+            (false, _) => Outcome::Collided,
         };
         self.record_handshake(exchange, step, outcome);
         match step {
             Step::Rts if understood && ready => {
                 exchange.part = Part::Protection(Step::Cts);
-                return Follows::Frame(at + self.rules.phy.sifs);
+                return Some(at + self.rules.phy.sifs);
             }
             Step::Cts | Step::CtsToSelf if understood => {
                 self.handshake_done(exchange);
                 exchange.part = Part::Data;
-                return Follows::Frame(exchange.start);
+                return Some(exchange.start);
             }
             Step::Rts | Step::Cts | Step::CtsToSelf => {}
         }
-        self.accounts.collisions += u64::from(!clear);
         self.fail_protection(exchange, at, next_idle);
-        if step == Step::Rts {
-            return Follows::Nothing {
-                at,
-                reserved_until: at + self.rts_reserves(exchange),
-                reserves_txop: false,
-            };
-        }
-        // A CTS reserves the medium until the end of the exchange that it permits.
-        Follows::unanswered(exchange, at)
+        None
     }
 
     /// For how long an RTS reserves the medium if no data follows: stations that heard it may then reset their NAV
@@ -299,11 +273,10 @@ impl Cell {
         exchange: &mut Exchange,
         Reception { clear, ready }: Reception,
         next_idle: u64,
-    ) -> Follows {
+    ) -> Option<Instant> {
         let heard = if clear && ready {
             self.receive(exchange)
         } else {
-            self.accounts.collisions += 1;
             self.stations[exchange.from].counters.collided_ppdus += 1;
             let originator = self.stations.originator(exchange);
             self.air.record_collided_data(exchange, originator, &mut self.holders);
@@ -322,13 +295,13 @@ impl Cell {
             if exchange.handshake == Handshake::Granted {
                 return self.go_on_without_reverse(exchange, next_idle);
             }
-            return Follows::unanswered(exchange, exchange.end);
+            return None;
         }
         let Answer { exchange: answered, lost, .. } =
             self.with_appended(exchange, |cell, appended| cell.answer(exchange, None, appended));
         *exchange = answered;
         exchange.part = Part::Response { lost };
-        Follows::Frame(exchange.response_at)
+        Some(exchange.response_at)
     }
 
     /// Lends `act` the bytes appended to the acknowledgment of `exchange`. Acknowledgments of other exchanges may be on the
@@ -342,27 +315,7 @@ impl Cell {
     }
 
     /// The last frame of `exchange` has ended; its response is `lost` or not.
-    fn go_on(&mut self, exchange: &mut Exchange, lost: bool) -> Follows {
-        if self.rules.may_go_on {
-            self.go_on_in_txop(exchange, lost)
-        } else {
-            Follows::end(exchange.response_end)
-        }
-    }
-}
-
-impl Follows {
-    /// The sequence ends at `at` and releases the medium.
-    pub fn end(at: Instant) -> Self {
-        Self::Nothing { at, reserved_until: at, reserves_txop: false }
-    }
-
-    /// The sequence ends at `at`, before the response to `exchange`.
-    pub fn unanswered(exchange: &Exchange, at: Instant) -> Self {
-        Self::Nothing {
-            at,
-            reserved_until: exchange.response_end.max(at),
-            reserves_txop: exchange.reserves_txop(),
-        }
+    fn go_on(&mut self, exchange: &mut Exchange, lost: bool) -> Option<Instant> {
+        if self.rules.may_go_on { self.go_on_in_txop(exchange, lost) } else { None }
     }
 }

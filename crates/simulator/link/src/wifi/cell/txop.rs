@@ -6,7 +6,6 @@
 use tacit_packet::units::{Duration, Instant};
 
 use super::Cell;
-use super::sequence::Follows;
 use crate::wifi::config::ReverseDirection;
 use crate::wifi::mac::exchange::{Exchange, Part};
 use crate::wifi::mac::originator::Room;
@@ -17,12 +16,12 @@ use crate::wifi::mac::protection::Handshake;
 pub(crate) const GRANTED_PART: u64 = 8;
 
 impl Cell {
-    /// What follows the response to `exchange` in its TXOP: a reverse PPDU, the holder's next exchange, a CF-End, or
-    /// nothing.
+    /// When the frame begins that follows the response to `exchange` in its TXOP: a reverse PPDU, the holder's next exchange,
+    /// or a CF-End.
     ///
     /// If the response is `lost`, its sender does not know, so the reverse PPDU follows. Otherwise a holder without a
     /// response does not know that it has the TXOP, and backs off.
-    pub(super) fn go_on_in_txop(&mut self, exchange: &mut Exchange, lost: bool) -> Follows {
+    pub(super) fn go_on_in_txop(&mut self, exchange: &mut Exchange, lost: bool) -> Option<Instant> {
         let is_own = exchange.handshake != Handshake::Granted;
         let holder = &mut self.stations[exchange.from];
         if is_own && exchange.handshake != Handshake::Continued {
@@ -37,38 +36,37 @@ impl Cell {
                     self.stations[exchange.from].burst_until = Instant::ZERO;
                 }
                 *exchange = reverse;
-                return Follows::Frame(exchange.start);
+                return Some(exchange.start);
             }
         }
         if is_own && lost {
-            return Follows::unanswered(exchange, exchange.response_end);
+            return None;
         }
         if let Some(next) = continued_exchange(self, exchange) {
             *exchange = next;
-            return Follows::Frame(exchange.start);
+            return Some(exchange.start);
         }
         self.end_txop(exchange, exchange.response_end, self.rules.phy.sifs)
     }
 
     /// The reverse PPDU did not arrive. The holder continues after the medium was idle for PIFS (error recovery of the
     /// RD protocol). `next_idle` is the idle period that would now begin.
-    pub(super) fn go_on_without_reverse(&self, exchange: &mut Exchange, next_idle: u64) -> Follows {
+    pub(super) fn go_on_without_reverse(&self, exchange: &mut Exchange, next_idle: u64) -> Option<Instant> {
         // The response before it did not arrive either: the holder is already in backoff.
         if self.stations[exchange.to].contention.failed_before(next_idle) {
-            return Follows::unanswered(exchange, exchange.end);
+            return None;
         }
         self.end_txop(exchange, exchange.end, self.rules.phy.pifs())
     }
 
     /// A CF-End `gap` after the sequence ended at `end`, if it releases more time than it takes.
-    fn end_txop(&self, exchange: &mut Exchange, end: Instant, gap: Duration) -> Follows {
+    fn end_txop(&self, exchange: &mut Exchange, end: Instant, gap: Duration) -> Option<Instant> {
         let at = end + gap;
         if at + self.cf_end_duration(exchange) < exchange.reserved_until() {
             exchange.part = Part::CfEnd;
-            Follows::Frame(at)
-        } else {
-            Follows::unanswered(exchange, end)
+            return Some(at);
         }
+        None
     }
 }
 

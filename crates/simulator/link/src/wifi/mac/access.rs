@@ -139,7 +139,7 @@ impl Contention {
     pub fn start_at_once(&mut self, now: Instant) {
         self.counter = 0;
         self.drawn = 0;
-        self.not_before = now;
+        self.not_before = self.not_before.max(now);
     }
 
     /// Draws a backoff from the current contention window.

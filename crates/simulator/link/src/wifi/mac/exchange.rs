@@ -305,11 +305,6 @@ impl Exchange {
         self.response_end.max(self.end + self.reserves)
     }
 
-    /// Until when its sender transmits without a response.
-    pub fn alone_until(&self) -> Instant {
-        if self.handshake == Handshake::Rts { self.first_end } else { self.end }
-    }
-
     /// The exchange with its data on the air, of which MPDUs that start before `clear_from` collide with another PPDU.
     pub fn hidden_until(self, clear_from: Instant) -> Self {
         Self { clear_from, part: Part::Data, ..self }

@@ -4,16 +4,28 @@
 
 use tacit_packet::units::Instant;
 
+use super::transmission::Perceived;
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::cell::{Cell, Sequence, earliest};
+use crate::wifi::config::Eifs;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::access::{AWAY, IdlePeriod};
-use crate::wifi::phy::Phy;
+use crate::wifi::mac::exchange::{Exchange, Part};
+use crate::wifi::mac::protection::{Handshake, Step};
+use crate::wifi::mac::rules::Rules;
 
 /// The medium as a station perceives it.
 #[derive(Clone, Copy, Debug)]
 struct View {
+    /// Number of frames on the air that it hears.
+    heard: u32,
+    sending: bool,
+    /// Whether it takes part in a sequence, in the gaps between the frames too.
+    engaged: bool,
+    /// Whether EIFS follows: the last frame that it heard was corrupted by overlap, or, where a frame must be detected
+    /// for that, a detected one was, and it decoded none since.
+    waits_eifs: bool,
     busy: bool,
     idle: IdlePeriod,
     /// Until when it is reserved (NAV) for stations that took no part in the last exchange.
@@ -22,19 +34,25 @@ struct View {
     free_from: Instant,
 }
 
-/// The views of all stations.
+/// Who hears whom, and what they perceive.
 #[derive(Clone, Debug)]
 enum Views {
-    /// Every station hears every other.
-    Common(View),
-    /// In the order of the stations.
-    Own(Vec<View>),
+    /// Every station hears every other. The two ends of a TXOP whose rest is reserved ignore the common NAV.
+    Common { view: View, txop_ends: Option<[FunctionId; 2]> },
+    /// A view for each station.
+    Own {
+        views: Vec<View>,
+        /// `deaf[a * stations + b]`: a does not hear b. No station hears itself.
+        deaf: Vec<bool>,
+    },
 }
 
 /// The stations' views of the medium, and the functions that contend for it.
 #[derive(Clone, Debug)]
 pub(super) struct CarrierSense {
     views: Views,
+    /// Set when a frame begins or ends, until the next [`refresh`](Self::refresh).
+    changed: bool,
     /// Functions that contend or count down.
     active: Vec<FunctionId>,
     /// Time of the next transmission, while the medium is idle.
@@ -46,12 +64,37 @@ pub(super) struct CarrierSense {
 }
 
 impl CarrierSense {
-    /// An idle medium, with a view for each of `stations` or one for all.
-    pub fn new(phy: &Phy, stations: Option<usize>) -> Self {
-        let [reserved_until, free_from] = [Instant::ZERO; 2];
-        let view = View { busy: false, idle: IdlePeriod::first(phy), reserved_until, free_from };
+    /// An idle medium under `rules`.
+    ///
+    /// # Panics
+    /// If the access point is hidden from a station, or a hidden station does not exist.
+    pub fn new(rules: &Rules) -> Self {
+        let view = View {
+            heard: 0,
+            sending: false,
+            engaged: false,
+            waits_eifs: false,
+            busy: false,
+            idle: IdlePeriod::first(rules.phy),
+            reserved_until: Instant::ZERO,
+            free_from: Instant::ZERO,
+        };
+        let (hidden, stations) = (&rules.config.hidden, rules.config.stations.len() + 1);
+        let views = if hidden.is_empty() {
+            Views::Common { view, txop_ends: None }
+        } else {
+            let mut deaf = vec![false; stations * stations];
+            (0..stations).for_each(|id| deaf[id * stations + id] = true);
+            for (a, b) in hidden {
+                assert!(*a != StationId::AP && *b != StationId::AP, "every station hears the access point");
+                deaf[a.index() * stations + b.index()] = true;
+                deaf[b.index() * stations + a.index()] = true;
+            }
+            Views::Own { views: vec![view; stations], deaf }
+        };
         Self {
-            views: stations.map_or(Views::Common(view), |stations| Views::Own(vec![view; stations])),
+            views,
+            changed: false,
             active: Vec::new(),
             next_access: None,
             yielding: Vec::new(),
@@ -59,14 +102,19 @@ impl CarrierSense {
         }
     }
 
+    /// Whether every station hears every other.
+    pub fn is_common(&self) -> bool {
+        matches!(self.views, Views::Common { .. })
+    }
+
+    /// Index of the view of `station` among all.
+    pub fn view_of(&self, station: StationId) -> usize {
+        if self.is_common() { 0 } else { station.index() }
+    }
+
     /// Time of the next transmission, while the medium is idle.
     pub fn next_access(&self) -> Option<Instant> {
         self.next_access
-    }
-
-    /// Whether the medium is busy for `station`.
-    pub fn is_busy(&self, station: StationId) -> bool {
-        self.views.get(station).busy
     }
 
     /// Number of the next idle period of `function`.
@@ -74,10 +122,11 @@ impl CarrierSense {
         self.views.of(cell, function).idle.number + 1
     }
 
-    /// When the next beacon can be sent, if the medium is idle for the access point.
+    /// When the next beacon is sent, if the medium is idle for the access point.
     pub fn beacon_at(&self, cell: &Cell) -> Option<Instant> {
-        let free_from = self.views.get(StationId::AP).free_from;
-        cell.next_beacon.map(|target| target.max(free_from + cell.rules.phy.pifs()))
+        let View { busy, free_from, .. } = *self.views.get(StationId::AP);
+        let target = cell.next_beacon.filter(|_| !busy)?;
+        Some(target.max(free_from + cell.rules.phy.pifs()))
     }
 
     /// When the backoff of `function` ends if the medium stays idle; `None` if it is busy.
@@ -97,22 +146,35 @@ impl CarrierSense {
         contention.sense_from(AWAY);
     }
 
-    /// The use to which idle time is charged: `Acquisition` if a station waits, `Idle` if none does.
-    pub fn idle_use(&self) -> AirtimeUse {
-        if self.next_access.is_some() { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
+    /// The use to which idle time is charged: `Acquisition` if a station waits, `Idle` if none does. `newcomer` had no
+    /// traffic until now.
+    pub fn idle_use(&self, cell: &Cell, newcomer: Option<FunctionId>) -> AirtimeUse {
+        let waits = |id: &FunctionId| Some(*id) != newcomer && cell.stations[*id].has_traffic();
+        let is_waited = match newcomer {
+            None => self.next_access.is_some(),
+            Some(_) => self.active.iter().any(waits),
+        };
+        if is_waited { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
     }
 
-    /// The use to which idle time would be charged if `newcomer` had no traffic.
-    pub fn idle_use_without(&self, cell: &Cell, newcomer: Option<FunctionId>) -> AirtimeUse {
-        let waits = |id: &FunctionId| Some(*id) != newcomer && cell.stations[*id].has_traffic();
-        if self.active.iter().any(waits) { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
+    /// Whether `receiver` may respond to a frame of `exchange` that ended at `at`.
+    pub fn is_ready(&self, receiver: StationId, exchange: &Exchange, at: Instant) -> bool {
+        let Views::Own { views, .. } = &self.views else { return true };
+        let view = &views[receiver.index()];
+        match exchange.part {
+            // A station whose NAV is set does not respond (802.11-2020 clause 10.3.2.9).
+            Part::Protection(Step::Rts) => !view.engaged && view.heard == 0 && view.reserved_until <= at,
+            // After a CTS or a grant the receiver takes part in this exchange; otherwise it must take part in no other.
+            Part::Data => !view.engaged || matches!(exchange.handshake, Handshake::Rts | Handshake::Granted),
+            Part::Protection(_) | Part::Response { .. } | Part::CfEnd => true,
+        }
     }
 
     // --- Contention -------------------------------------------------------------------------
 
     /// A function that had no traffic now has some.
     pub fn start_contending(&mut self, cell: &mut Cell, now: Instant, id: FunctionId) {
-        let View { busy, idle, reserved_until, free_from } = *self.views.of(cell, id);
+        let View { busy, idle, reserved_until, free_from, .. } = *self.views.of(cell, id);
         let slot = cell.rules.phy.slot;
         let station = &mut cell.stations[id];
         // A NAV makes the medium busy even if no frame is on it (802.11-2020 clauses 10.3.2.1 and 10.3.4.2).
@@ -143,6 +205,10 @@ impl CarrierSense {
     /// Finds the time of the next transmission.
     pub fn find_next_access(&mut self, cell: &Cell) {
         self.yielding.clear();
+        self.next_access = None;
+        if let Views::Common { view: View { busy: true, .. }, .. } = self.views {
+            return;
+        }
         let times = self.active.iter().map(|id| self.views.transmits_at(cell, *id));
         self.next_access = times.fold(None, earliest);
     }
@@ -162,8 +228,10 @@ impl CarrierSense {
                 cell.stations[*id].yield_access(cell.rules.config.short_retry_limit);
                 return true;
             }
-            if let Some(sequence) = cell.begin_access(at, *id) {
-                winners.push(sequence);
+            match cell.begin_access(at, *id) {
+                Some(sequence) => winners.push(sequence),
+                // Its packets are too old, or must wait for another link. It acts once in a slot (clause 10.23.2.4).
+                None => cell.stations[*id].contention.sense_from(at + cell.rules.phy.slot),
             }
             cell.stations[*id].active
         });
@@ -188,18 +256,122 @@ impl CarrierSense {
         yielding.extend(active.iter().filter(due).filter(beaten));
     }
 
+    // --- Frames -----------------------------------------------------------------------------
+
+    /// A frame of `sequence`, or a beacon, begins: writes to `perceived` what each view has of it.
+    pub fn begin_frame(&mut self, cell: &Cell, sequence: Option<&Sequence>, perceived: &mut Vec<Perceived>) {
+        self.changed = true;
+        perceived.clear();
+        if let Views::Own { views, deaf } = &self.views {
+            perceived.resize(views.len(), Perceived::default());
+            let mut send = |transmitter: StationId| {
+                perceived[transmitter.index()].sends = true;
+                for (own, deaf) in perceived.iter_mut().zip(deaf.chunks(views.len())) {
+                    own.hears |= !deaf[transmitter.index()];
+                }
+            };
+            match sequence {
+                None => send(StationId::AP),
+                Some(sequence) => {
+                    sequence.each_transmitter(|function| send(cell.stations.station_of(function)))
+                }
+            }
+        } else {
+            perceived.push(Perceived { hears: true, ..Perceived::default() });
+        }
+        for (view, own) in self.views.as_mut_slice().iter_mut().zip(perceived) {
+            own.hears &= !own.sends;
+            own.detected = own.hears && view.heard == 0 && !view.sending;
+            view.sending |= own.sends;
+            view.heard += u32::from(own.hears);
+        }
+    }
+
+    /// The frame that was `perceived` so has ended.
+    pub fn end_frame(&mut self, perceived: &[Perceived], eifs: Eifs) {
+        self.changed = true;
+        for (view, own) in self.views.as_mut_slice().iter_mut().zip(perceived) {
+            view.sending &= !own.sends;
+            if own.hears {
+                view.heard -= 1;
+                view.waits_eifs = match eifs {
+                    Eifs::Never => false,
+                    Eifs::Detected => own.spoilt && (own.detected || view.waits_eifs),
+                    Eifs::Overlapping => own.spoilt,
+                };
+            }
+        }
+    }
+
+    /// Stations that decoded the frame that was `perceived` so, except its `receiver`, set their NAV until then; a CF-End,
+    /// which ended at the other time, resets it (802.11-2020 clauses 10.3.2.4 and 10.23.2.10).
+    pub fn reserve(
+        &mut self,
+        perceived: &[Perceived],
+        (until, at): (Option<Instant>, Instant),
+        receiver: Option<StationId>,
+        ends: Option<[FunctionId; 2]>,
+    ) {
+        // Of a common NAV, the ends of a TXOP are exempt instead.
+        let receiver = receiver.filter(|_| !self.is_common()).map(StationId::index);
+        let mut is_longer = false;
+        for (index, (view, own)) in self.views.as_mut_slice().iter_mut().zip(perceived).enumerate() {
+            match until {
+                _ if own.spoilt || !own.hears => {}
+                None => view.reserved_until = at,
+                Some(until) if receiver != Some(index) && until > view.reserved_until => {
+                    view.reserved_until = until;
+                    is_longer = true;
+                }
+                Some(_) => {}
+            }
+        }
+        if let Views::Common { txop_ends, .. } = &mut self.views
+            && is_longer
+        {
+            *txop_ends = ends;
+        }
+    }
+
+    /// The participants of `sequence` take part in it from now on, or no longer. Where all hear all, none can take part in
+    /// another.
+    pub fn set_engaged(&mut self, cell: &Cell, sequence: &Sequence, engaged: bool) {
+        if let Views::Own { views, .. } = &mut self.views {
+            self.changed = true;
+            sequence.each_participant(|function| {
+                views[cell.stations.station_of(function).index()].engaged = engaged;
+            });
+        }
+    }
+
     // --- Busy and idle ----------------------------------------------------------------------
 
-    /// The medium becomes busy at `at` for `station`, or for all with a common view: functions that do not send stop
-    /// counting. One without traffic and without slots left must draw a backoff if a packet comes while the medium is busy
-    /// (802.11-2020 clauses 10.3.4.2 and 10.23.2.2).
-    pub fn become_busy(&mut self, cell: &mut Cell, at: Instant, station: StationId) {
+    /// Stations whose medium became busy stop counting, and those whose medium became idle start.
+    pub fn refresh(&mut self, cell: &mut Cell, at: Instant) {
+        if !std::mem::take(&mut self.changed) {
+            return;
+        }
+        for index in 0..self.views.as_slice().len() {
+            let view = &self.views.as_slice()[index];
+            let busy = view.heard > 0 || view.sending || view.engaged;
+            match (view.busy, busy) {
+                (false, true) => self.become_busy(cell, at, index),
+                (true, false) => self.become_idle(cell, at, index),
+                _ => {}
+            }
+        }
+    }
+
+    /// The medium becomes busy at `at` in the view with this index: functions that do not send stop counting.
+    /// One without traffic and without slots left must draw a backoff if a packet comes while the medium is busy (802.11-2020
+    /// clauses 10.3.4.2 and 10.23.2.2).
+    fn become_busy(&mut self, cell: &mut Cell, at: Instant, index: usize) {
         let Self { views, active, yielding, .. } = self;
-        let is_common = matches!(views, Views::Common(_));
-        let view = views.get_mut(station);
+        let is_common = matches!(views, Views::Common { .. });
+        let view = &mut views.as_mut_slice()[index];
         view.busy = true;
         active.retain(|id| {
-            if !is_common && cell.stations.station_of(*id) != station {
+            if !is_common && cell.stations.station_of(*id).index() != index {
                 return true;
             }
             let function = &mut cell.stations[*id];
@@ -210,41 +382,59 @@ impl CarrierSense {
         });
     }
 
-    /// The medium becomes idle for `station`, or for all with a common view. It is free from `free_from` on for those that
-    /// took part in the last exchange; the others count down from `countdown_from` on.
-    pub fn become_idle(
-        &mut self,
-        cell: &Cell,
-        station: StationId,
-        (reserved_until, free_from, countdown_from): (Instant, Instant, Instant),
-    ) {
-        let exempt_countdown_from = free_from + cell.rules.phy.aifs();
-        let view = self.views.get_mut(station);
+    /// The medium becomes idle at `at` in the view with this index.
+    fn become_idle(&mut self, cell: &mut Cell, at: Instant, index: usize) {
+        let phy = cell.rules.phy;
+        let txop_ends = match self.views {
+            Views::Common { txop_ends, .. } => Some(txop_ends),
+            Views::Own { .. } => None,
+        };
+        let view = &mut self.views.as_mut_slice()[index];
+        let wait = if std::mem::take(&mut view.waits_eifs) { phy.eifs() } else { phy.aifs() };
         let number = view.idle.number + 1;
-        let idle = IdlePeriod { number, countdown_from, exempt_countdown_from };
-        *view = View { busy: false, idle, reserved_until, free_from };
+        // EIFS runs whatever the NAV is (802.11-2020 clause 10.3.2.3.7).
+        let countdown_from = (at + wait).max(view.reserved_until + phy.aifs());
+        // A station does not set its NAV by frames for itself (clause 10.3.2.4). Where all hear all, the NAV is that of the last
+        // exchange.
+        view.free_from = if txop_ends.is_some() { at } else { at.max(view.reserved_until) };
+        let exempt_countdown_from = view.free_from + phy.aifs();
+        view.busy = false;
+        view.idle = IdlePeriod { number, countdown_from, exempt_countdown_from };
+        if view.reserved_until > at {
+            for end in txop_ends.flatten().into_iter().flatten() {
+                let station = cell.stations.station_of(end);
+                cell.stations.for_each_of(station, |function| function.contention.exempt(number));
+            }
+        }
     }
 }
 
 impl Views {
-    fn get(&self, station: StationId) -> &View {
+    fn as_slice(&self) -> &[View] {
         match self {
-            Self::Common(view) => view,
-            Self::Own(views) => &views[station.index()],
+            Self::Common { view, .. } => std::slice::from_ref(view),
+            Self::Own { views, .. } => views,
         }
     }
 
-    fn get_mut(&mut self, station: StationId) -> &mut View {
+    fn as_mut_slice(&mut self) -> &mut [View] {
         match self {
-            Self::Common(view) => view,
-            Self::Own(views) => &mut views[station.index()],
+            Self::Common { view, .. } => std::slice::from_mut(view),
+            Self::Own { views, .. } => views,
+        }
+    }
+
+    fn get(&self, station: StationId) -> &View {
+        match self {
+            Self::Common { view, .. } => view,
+            Self::Own { views, .. } => &views[station.index()],
         }
     }
 
     fn of(&self, cell: &Cell, function: FunctionId) -> &View {
         match self {
-            Self::Common(view) => view,
-            Self::Own(views) => &views[cell.stations.station_of(function).index()],
+            Self::Common { view, .. } => view,
+            Self::Own { views, .. } => &views[cell.stations.station_of(function).index()],
         }
     }
 

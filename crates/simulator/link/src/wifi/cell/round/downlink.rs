@@ -194,7 +194,7 @@ impl Round {
         for exchange in self.exchanges() {
             all.put_beside(cell.stations.originator(exchange).plan());
         }
-        cell.book_data(self.holder, self.class, [start, self.until], all);
+        cell.book_data(self.holder, self.class, ([start, self.until], self.until), all);
     }
 
     /// The PPDU has ended: its users receive the MPDUs that arrived.
@@ -406,18 +406,6 @@ impl Round {
         self.end(cell);
         cell.stations[self.holder].contention.failed(self.until, next_idle);
         Progress::Over { at: self.until, succeeded: false }
-    }
-
-    /// Records the frames of collided data, if frames are recorded.
-    pub(super) fn record_collided_data(&self, cell: &mut Cell) {
-        for (index, user) in self.users.iter().enumerate() {
-            let Some(exchange) = &user.exchange else { continue };
-            let originator = cell.stations.originator(exchange);
-            cell.air.record_collided_data(exchange, originator, &mut cell.holders);
-            if self.request_inside_len().is_some() {
-                self.record_request_inside(cell, index, Outcome::Collided);
-            }
-        }
     }
 }
 

@@ -334,7 +334,7 @@ impl Round {
                 None => cell.charge(self.holder, PayloadClass::Data, AirtimeUse::Acquisition, end),
                 Some(exchange) => {
                     let plan = *cell.stations.originator(exchange).plan();
-                    cell.book_data(user.client, exchange.outgoing.class(), [at, end], plan);
+                    cell.book_data(user.client, exchange.outgoing.class(), ([at, end], end), plan);
                 }
             }
             at = end;

@@ -1,0 +1,186 @@
+//! A frame on the air: which others overlap it, and what reaches its receivers.
+
+use tacit_packet::units::Instant;
+
+use super::capture::Capture;
+use super::carrier_sense::CarrierSense;
+use crate::wifi::air::StationId;
+use crate::wifi::cell::{Cell, Reception, Sequence};
+use crate::wifi::mac::exchange::Part;
+use crate::wifi::mac::plan::Outgoing;
+
+/// A frame in the view of a station, or of all.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Perceived {
+    pub sends: bool,
+    pub hears: bool,
+    /// Another frame overlaps it.
+    pub spoilt: bool,
+    /// Nothing else was on the air there when it began.
+    pub detected: bool,
+}
+
+/// A sequence whose frame is on the air or due, or a beacon. The users of a round send at the same time.
+#[derive(Clone, Debug)]
+pub(super) struct Transmission {
+    /// `None` for a beacon.
+    pub sequence: Option<Sequence>,
+    /// Start and end of the frame.
+    pub at: Instant,
+    pub until: Instant,
+    /// Its frame is on the air, or cannot be prevented; otherwise it is due.
+    pub is_on_air: bool,
+    /// One entry per view of the medium.
+    pub perceived: Vec<Perceived>,
+    /// Another frame is on the air while this one is.
+    pub overlapped: bool,
+    /// A frame of it was counted as a collision.
+    has_collided: bool,
+    /// When the last frame that overlaps it ends.
+    others_end: Instant,
+    /// The stations that sent those frames.
+    senders: Vec<StationId>,
+    /// With capture by power: the access point locked onto this frame, because it heard no other when this one began.
+    held: bool,
+    /// With capture by power: the sum of the powers at the access point of all frames that overlapped it.
+    interference: u64,
+}
+
+impl Transmission {
+    /// `sequence`, or a beacon, whose first frame begins at `at`. `perceived` lends its capacity.
+    pub fn new(sequence: Option<Sequence>, at: Instant, perceived: Vec<Perceived>) -> Self {
+        Self {
+            sequence,
+            at,
+            until: at,
+            is_on_air: false,
+            perceived,
+            overlapped: false,
+            has_collided: false,
+            others_end: at,
+            senders: Vec::new(),
+            held: true,
+            interference: 0,
+        }
+    }
+
+    /// Its next frame begins at `at`.
+    pub fn wait_until(&mut self, at: Instant) {
+        self.at = at;
+        (self.is_on_air, self.overlapped) = (false, false);
+    }
+
+    /// Its frame is on the air `until` then.
+    pub fn begin(&mut self, until: Instant) {
+        (self.until, self.is_on_air, self.overlapped) = (until, true, false);
+        (self.others_end, self.held, self.interference) = (self.at, true, 0);
+        self.senders.clear();
+    }
+
+    /// Whether its frame is on the air at the same time as that of `other`.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        other.is_on_air && self.at < other.until && other.at < self.until
+    }
+
+    /// Its frame begins while that of `earlier` is on the air, or with it.
+    pub fn meet(&mut self, cell: &mut Cell, earlier: &mut Self, capture: Option<&Capture>) {
+        // Of several frames, a collision counts once.
+        cell.accounts.collisions += u64::from(!self.has_collided && !earlier.has_collided);
+        let is_later = earlier.at < self.at;
+        for (new, old) in self.perceived.iter_mut().zip(&mut earlier.perceived) {
+            new.spoilt |= new.hears && (old.hears || old.sends);
+            old.spoilt |= old.hears && (new.hears || new.sends);
+            old.detected &= is_later || !old.spoilt;
+        }
+        if let Some(capture) = capture {
+            earlier.compete(self, capture);
+        }
+        self.note(cell, earlier);
+        earlier.note(cell, self);
+    }
+
+    /// The frame of `other` overlaps its own.
+    fn note(&mut self, cell: &Cell, other: &Self) {
+        (self.overlapped, self.has_collided) = (true, true);
+        self.others_end = self.others_end.max(other.until);
+        if !cell.rules.config.capture {
+            return;
+        }
+        let senders = &mut self.senders;
+        match &other.sequence {
+            None => senders.push(StationId::AP),
+            Some(sequence) => {
+                sequence.each_transmitter(|function| senders.push(cell.stations.station_of(function)))
+            }
+        }
+    }
+
+    /// The frame has ended at `at`: says what its receivers got of it.
+    pub fn receive(&mut self, cell: &mut Cell, sense: &CarrierSense, at: Instant) -> Reception {
+        let Self { sequence, at: began, perceived, overlapped, others_end, senders, .. } = self;
+        let captures = sense.is_common() && cell.rules.config.capture;
+        // When a station begins to hear the frame alone. Where all hear all, a receiver may synchronise to the rest of it.
+        let clear_from = |station| match perceived[sense.view_of(station)].spoilt {
+            false => *began,
+            true if captures && !senders.contains(&station) => at.min(*others_end),
+            true => at,
+        };
+        match sequence {
+            Some(Sequence::Exchange(exchange)) => {
+                let receiver = cell.stations.station_of(exchange.receiver());
+                let clear_from = clear_from(receiver);
+                // Control frames arrive whole or not at all.
+                let clear = clear_from == *began || exchange.part == Part::Data && clear_from < at;
+                if clear && clear_from > *began {
+                    *exchange = exchange.hidden_until(clear_from);
+                }
+                Reception { clear, ready: sense.is_ready(receiver, exchange, at) }
+            }
+            Some(Sequence::Round(round)) if *overlapped || round.overlapped => {
+                round.overlapped = *overlapped;
+                let is_hidden =
+                    round.hide_from(cell, &|function| clear_from(cell.stations.station_of(function)));
+                cell.stations[round.account().0].counters.collided_ppdus += u64::from(is_hidden);
+                Reception::UNDISTURBED
+            }
+            _ => Reception::UNDISTURBED,
+        }
+    }
+
+    /// The access point captures the frame if it locked onto it and it is strong enough for its mode, despite the overlapping
+    /// frames.
+    pub fn capture(&mut self, cell: &Cell, capture: &mut Capture) {
+        let Some(Sequence::Exchange(exchange)) = &self.sequence else { return };
+        let Perceived { sends, spoilt, .. } = &mut self.perceived[StationId::AP.index()];
+        if !*spoilt || !self.held || *sends {
+            return;
+        }
+        let originator = cell.stations.originator(exchange);
+        let mode = match (exchange.part, exchange.outgoing) {
+            (Part::Data, Outgoing::Data { .. }) => originator.mode,
+            (Part::Protection(_), _) => cell.handshake_mode(exchange),
+            (Part::Data | Part::Response { .. } | Part::CfEnd, _) => originator.control_mode,
+        };
+        let transmitter = cell.stations.station_of(exchange.transmitter());
+        *spoilt = !capture.stands_out(transmitter, &mode, self.interference);
+    }
+
+    /// Its power at the access point.
+    fn power(&self, capture: &Capture) -> u64 {
+        let transmitters = self.perceived.iter().zip(0..).filter(|(own, _)| own.sends);
+        transmitters.map(|(_, id)| capture.power(StationId(id))).fold(0, u64::saturating_add)
+    }
+
+    /// `later` begins while this frame is on the air. The access point stays locked onto the earlier frame, unless both
+    /// began at the same time and `later` is stronger. While the access point sends, it receives nothing.
+    fn compete(&mut self, later: &mut Self, capture: &Capture) {
+        let sends = [&*self, &*later].into_iter().any(|frame| frame.perceived[StationId::AP.index()].sends);
+        let power = |frame: &Self| if sends { u64::MAX } else { frame.power(capture) };
+        let (own, new) = (power(self), power(later));
+        self.interference = self.interference.saturating_add(new);
+        later.interference = later.interference.saturating_add(own);
+        let takes_over = self.at == later.at && new > own;
+        later.held &= takes_over || !self.held;
+        self.held &= !takes_over;
+    }
+}
