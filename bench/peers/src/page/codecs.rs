@@ -208,16 +208,16 @@ fn recorded(capture: &Path, golden: &Path) -> Result<Recorded> {
     let compared = |repeat: &str| -> Result<[f64; 2]> {
         let mut command = tacit()?;
         command.args(["rohc", "compare", "--json", "--repeat", repeat]).args([capture, golden]);
-        let compared: Compared = json(&mut command)?;
-        if compared.failures > 0 || compared.wrong > 0 {
+        let report: Compared = json(&mut command)?;
+        if report.failures > 0 || report.wrong > 0 {
             bail!(
                 "{}: {} did not decompress, {} came out wrong",
                 golden.display(),
-                compared.failures,
-                compared.wrong
+                report.failures,
+                report.wrong
             );
         }
-        Ok([compared.rohc_bytes, compared.other_bytes].map(|bytes| bytes as f64 / compared.packets as f64))
+        Ok([report.rohc_bytes, report.other_bytes].map(|bytes| bytes as f64 / report.packets as f64))
     };
     let [ours_alike, librohc] = compared(THEIR_REPEAT)?;
     let [ours, _] = compared(OUR_REPEAT)?;

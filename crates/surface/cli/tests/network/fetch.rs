@@ -134,8 +134,8 @@ fn a_proxy_says_where_it_is_and_stops_when_told() {
     let address = server(b"abc");
     let (mut proxy, mut lines) = Proxy::before("127.0.0.1", address.port());
     let line = lines.next().unwrap();
-    let address = line.strip_prefix("tacit: http_proxy=http://").unwrap();
-    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let proxy_address = line.strip_prefix("tacit: http_proxy=http://").unwrap();
+    let mut stream = std::net::TcpStream::connect(proxy_address).unwrap();
     write!(stream, "GET http://{address}/file HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();

@@ -89,12 +89,12 @@ impl Browser {
         self.to.write_all(message.to_string().as_bytes()).and_then(|()| self.to.write_all(&[0])).ok()?;
         self.to.flush().ok()?;
         loop {
-            let message = self.read()?;
-            if message["id"] == self.number {
-                assert!(message.get("error").is_none(), "{method}: {message}");
-                return Some(message["result"].clone());
+            let received = self.read()?;
+            if received["id"] == self.number {
+                assert!(received.get("error").is_none(), "{method}: {received}");
+                return Some(received["result"].clone());
             }
-            self.events.push_back(message);
+            self.events.push_back(received);
         }
     }
 
