@@ -76,8 +76,8 @@ impl<'a> Case<'a> {
         if self.asks {
             answers.expect(Request::question(0, COMPLETE));
         }
-        answers.expect(Request::of(1, &self.wanted, &shape));
-        answers.expect(Request::of(2, &self.wanted[..1], &shape));
+        answers.expect(Request::new(1, &self.wanted, &shape));
+        answers.expect(Request::new(2, &self.wanted[..1], &shape));
         let mut bytes = Vec::new();
         for piece in self.bytes.chunks(piece) {
             let (before, mut heard) = (answers.at(), Vec::new());

@@ -57,13 +57,13 @@ fuzz_target!(|data: &[u8]| {
             }
         }
         let packet = tunnel::wrap(packet, &outer, &behind);
-        let Ok(made) = compressor.compress(&packet, &mut rohc) else { continue };
-        let lost = lost.entry(made.cid).or_insert(0);
+        let Ok(compressed) = compressor.compress(&packet, &mut rohc) else { continue };
+        let lost = lost.entry(compressed.cid).or_insert(0);
         *lost = if loss && *lost + 1 < repeat { *lost + 1 } else { 0 };
         if *lost > 0 {
             continue;
         }
-        let done = decompressor.decompress(&rohc[..made.len], &mut back).expect("a packet in order");
-        assert_eq!(&back[..done.len], &packet[..], "{}", made.format.name());
+        let done = decompressor.decompress(&rohc[..compressed.len], &mut back).expect("a packet in order");
+        assert_eq!(&back[..done.len], &packet[..], "{}", compressed.format.name());
     }
 });

@@ -198,9 +198,9 @@ impl Arguments {
 
     /// A job through a hop: the client reports its measurements, the hop the cost of the programs.
     fn through_hop(&self, stack: Stack, [server, client]: [&str; 2], words: &[&str]) -> Result<Ends> {
-        let own = std::env::current_exe()?.display().to_string();
+        let program = std::env::current_exe()?.display().to_string();
         let end = |job: &str, address: &str| {
-            let all = [own.as_str(), &name_of(&stack), job, address].map(str::to_owned);
+            let all = [program.as_str(), &name_of(&stack), job, address].map(str::to_owned);
             all.into_iter().chain(words.iter().map(|word| (*word).to_owned())).collect::<Vec<_>>()
         };
         let hop = Hop {
@@ -221,20 +221,20 @@ impl Arguments {
 
 /// A job over loopback, or over a wire.
 fn locally(stack: Stack, [server, client]: [&str; 2], words: &[&str], wire: Option<&Wire>) -> Result<Ends> {
-    let own = std::env::current_exe()?;
+    let program = std::env::current_exe()?;
     let address = wire.map_or_else(free_address, |_| Ok(Wire::address()))?;
     let start = |job: &str, serves: bool| {
         let mut command = match wire {
             Some(wire) => wire.enter(serves),
             None => Command::new("env"),
         };
-        command.arg(&own).args([&name_of(&stack), job, &address]).args(words);
+        command.arg(&program).args([&name_of(&stack), job, &address]).args(words);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("this program")
     };
     let server = Ended(start(server, true)?);
     wait_for(&address, server.0.id())?;
-    let client = Ended(start(client, false)?).said()?;
-    let server = server.said()?;
+    let client = Ended(start(client, false)?).stdout()?;
+    let server = server.stdout()?;
     let (client, server) = (line(&client)?, line(&server)?);
     let cpu_s = server["cpu_s"].as_f64().zip(client["cpu_s"].as_f64());
     let packets = client["packets"]["received"].as_f64().zip(client["packets"]["sent"].as_f64());
@@ -251,16 +251,16 @@ fn locally(stack: Stack, [server, client]: [&str; 2], words: &[&str], wire: Opti
 struct Ended(Child);
 
 impl Ended {
-    fn said(mut self) -> Result<String> {
-        let mut said = String::new();
+    fn stdout(mut self) -> Result<String> {
+        let mut stdout = String::new();
         if let Some(output) = &mut self.0.stdout {
-            std::io::Read::read_to_string(output, &mut said)?;
+            std::io::Read::read_to_string(output, &mut stdout)?;
         }
         let status = self.0.wait()?;
         if !status.success() {
-            bail!("ended with {status}: {said}");
+            bail!("ended with {status}: {stdout}");
         }
-        Ok(said)
+        Ok(stdout)
     }
 }
 

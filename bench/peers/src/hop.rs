@@ -25,7 +25,7 @@ pub struct Hop {
 /// What came of a run.
 pub struct Ran {
     /// What the client printed, and both programs' complaints.
-    pub said: String,
+    pub output: String,
     pub report: Value,
 }
 
@@ -38,9 +38,9 @@ impl Hop {
         shell.args(self.congestion.iter().flat_map(|name| ["--congestion", name]));
         shell.arg("--").args(client).args(["--server", "--"]).args(server);
         let output = shell.stdin(Stdio::null()).output().context("tacit shell")?;
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let report = serde_json::from_slice(&output.stdout).with_context(|| said.clone())?;
-        Ok(Ran { said, report })
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        let report = serde_json::from_slice(&output.stdout).with_context(|| text.clone())?;
+        Ok(Ran { output: text, report })
     }
 }
 
@@ -71,15 +71,15 @@ impl Ran {
     }
 
     pub fn line(&self) -> Result<Value> {
-        line(&self.said)
+        line(&self.output)
     }
 }
 
 /// The last line of JSON that an end wrote.
-pub fn line(said: &str) -> Result<Value> {
-    let lines = said.lines().rev().filter(|line| line.starts_with('{'));
+pub fn line(output: &str) -> Result<Value> {
+    let lines = output.lines().rev().filter(|line| line.starts_with('{'));
     let parsed = lines.filter_map(|line| serde_json::from_str(line).ok()).next();
-    parsed.with_context(|| format!("no line of JSON in: {said}"))
+    parsed.with_context(|| format!("no line of JSON in: {output}"))
 }
 
 /// Why a report of `tacit shell` is not valid, in its own words.
@@ -94,8 +94,8 @@ mod tests {
 
     #[test]
     fn the_last_line_of_json_counts() {
-        let said = "{\"bytes\":1}\nwords\n{\"bytes\":2}\n{broken\n";
-        assert_eq!(line(said).unwrap()["bytes"], 2);
+        let output = "{\"bytes\":1}\nwords\n{\"bytes\":2}\n{broken\n";
+        assert_eq!(line(output).unwrap()["bytes"], 2);
         assert!(line("words").is_err());
     }
 
@@ -103,13 +103,13 @@ mod tests {
     fn a_hop_says_why_it_is_not_valid() {
         let report = serde_json::json!({ "valid": false, "reasons": ["it stood still", "it was late"] });
         assert_eq!(reasons(&report), "it stood still; it was late");
-        let ran = Ran { said: String::new(), report };
+        let ran = Ran { output: String::new(), report };
         assert_eq!(ran.not_valid().as_deref(), Some("it stood still; it was late"));
     }
 
     #[test]
     fn airtime_of_the_client_is_part_of_what_stations_used() {
-        let ran = |report| Ran { said: String::new(), report };
+        let ran = |report| Ran { output: String::new(), report };
         // 40 % of the time was idle.
         let used = ran(serde_json::json!({ "station_airtime": [[0.45, 0.15]] }));
         assert_eq!(used.client_airtime(), Some(0.25));

@@ -88,8 +88,8 @@ impl Plan<'_> {
 
     /// Where captures are, if there are any.
     fn data(&self) -> PathBuf {
-        let told = self.arguments.data.clone().or_else(|| std::env::var_os("TACIT_DATA").map(PathBuf::from));
-        told.unwrap_or_else(|| PathBuf::from("../shared/data"))
+        let data = self.arguments.data.clone().or_else(|| std::env::var_os("TACIT_DATA").map(PathBuf::from));
+        data.unwrap_or_else(|| PathBuf::from("../shared/data"))
     }
 }
 

@@ -143,7 +143,7 @@ pub async fn client<D: Dial>(job: Job, mut dialer: D, settings: &Settings) -> Re
         links.push(dialer.connect().await?);
     }
     let mut line = match job {
-        Job::Ask => ask(&mut links[0], settings).await?,
+        Job::Ask => run_requests(&mut links[0], settings).await?,
         Job::Give => give(&mut links[0], settings, began).await?,
         _ => {
             let receiving = links.iter_mut().map(|link| receive(link, settings, began));
@@ -285,7 +285,7 @@ async fn message(read: &mut (impl AsyncRead + Unpin + ?Sized)) -> Result<bool> {
 }
 
 /// Asks one request after the other, on one stream.
-async fn ask(link: &mut impl Link, settings: &Settings) -> Result<EndReport> {
+async fn run_requests(link: &mut impl Link, settings: &Settings) -> Result<EndReport> {
     let (mut write, mut read): Pair = link.open().await?;
     let began = now();
     let mut took_us = Vec::new();

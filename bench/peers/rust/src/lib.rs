@@ -146,7 +146,7 @@ impl Default for Answer {
 
 impl Answer {
     /// Bytes of a request that came.
-    pub fn ask(&mut self, bytes: &[u8]) {
+    pub fn receive_request(&mut self, bytes: &[u8]) {
         if let Self::Asked(request) = self {
             request.extend_from_slice(bytes);
             if let Some(bytes) = request.first_chunk::<REQUEST_BYTES>() {
@@ -180,11 +180,11 @@ pub struct Certificate {
 
 impl Certificate {
     pub fn generate() -> Result<Self> {
-        let made = rcgen::generate_simple_self_signed([NAME.to_owned()])?;
+        let certified = rcgen::generate_simple_self_signed([NAME.to_owned()])?;
         let directory = tempfile::tempdir()?;
         let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| directory.path().join(name));
-        std::fs::write(&certificate, made.cert.pem())?;
-        std::fs::write(&key, made.signing_key.serialize_pem())?;
+        std::fs::write(&certificate, certified.cert.pem())?;
+        std::fs::write(&key, certified.signing_key.serialize_pem())?;
         Ok(Self { _directory: directory, certificate, key })
     }
 
@@ -265,9 +265,9 @@ mod tests {
     fn an_answer_has_the_length_that_a_request_names_however_it_arrives() {
         let mut answer = Answer::default();
         let request = 65_536_u64.to_be_bytes();
-        answer.ask(&request[..3]);
+        answer.receive_request(&request[..3]);
         assert_eq!(answer.next(), None);
-        answer.ask(&request[3..]);
+        answer.receive_request(&request[3..]);
         assert_eq!(answer.next(), Some((&PIECE[..], false)));
         // A connection takes less than it was offered.
         answer.sent(65_000);

@@ -24,12 +24,12 @@ fn exchanges_with_itself(program: &str) {
     // A client that comes before the server listens may be refused.
     for _ in 0..50 {
         let output = Command::new(program).args(flags).output().unwrap();
-        let said = String::from_utf8(output.stdout).unwrap();
+        let stdout = String::from_utf8(output.stdout).unwrap();
         if output.status.success() {
-            assert!(said.starts_with("{\"bytes\":420000,\"duration_s\":"), "{said}");
+            assert!(stdout.starts_with("{\"bytes\":420000,\"duration_s\":"), "{stdout}");
             let times =
-                said.split_once("\"times_s\":[").and_then(|(_, rest)| rest.split_once(']')).unwrap().0;
-            assert_eq!(times.split(", ").count(), 2, "{said}");
+                stdout.split_once("\"times_s\":[").and_then(|(_, rest)| rest.split_once(']')).unwrap().0;
+            assert_eq!(times.split(", ").count(), 2, "{stdout}");
             return;
         }
         std::thread::sleep(Duration::from_millis(100));

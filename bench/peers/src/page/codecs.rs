@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::spread::{Spread, ratios};
 use super::table::{Table, filled, middle, whole};
-use super::tools::{compile, json, said, tacit};
+use super::tools::{compile, json, stdout_of, tacit};
 use super::{Measurement, Name, Part, Plan};
 
 /// Codecs of `tacit rohc stats`.
@@ -77,7 +77,7 @@ impl Part for Codecs {
     fn measure(plan: &Plan) -> Result<Measurement<Self>> {
         let captures = captures_in(&plan.data().join("captures"));
         let real = !captures.is_empty();
-        let captures = if real { captures } else { vec![made(plan)?] };
+        let captures = if real { captures } else { vec![simulated_capture(plan)?] };
         let driver = driver(plan)?;
         let rows = captures.iter().map(|capture| Row::measure(plan, capture, driver.as_deref()));
         Ok(Measurement::Measured(Self { real, rows: rows.collect::<Result<_>>()? }))
@@ -126,12 +126,15 @@ impl Codecs {
             "`hack-batch`",
         ]);
         for row in &self.rows {
-            let bytes = |of: &[Stats]| middle(Spread::of(of.iter().map(|stats| stats.bytes_per_packet)), 2);
-            let recorded =
-                |value: fn(&Recorded) -> f64| middle(Spread::of(row.recorded.as_ref().map(value)), 2);
+            let bytes = |stats: &[Stats]| {
+                middle(Spread::from_values(stats.iter().map(|stats| stats.bytes_per_packet)), 2)
+            };
+            let recorded = |value: fn(&Recorded) -> f64| {
+                middle(Spread::from_values(row.recorded.as_ref().map(value)), 2)
+            };
             table.push(&[
                 row.name.clone(),
-                middle(Spread::of(row.hack.iter().map(|stats| stats.packets as f64)), 0),
+                middle(Spread::from_values(row.hack.iter().map(|stats| stats.packets as f64)), 0),
                 recorded(|recorded| recorded.librohc),
                 recorded(|recorded| recorded.ours_alike),
                 bytes(&row.strict),
@@ -154,8 +157,9 @@ impl Codecs {
             [|stats| stats.compress_ns_per_packet, |stats| stats.decompress_ns_per_packet];
         for row in &self.rows {
             let mut cells = vec![row.name.clone()];
-            let times = |of: &[Stats]| ways.map(|way| middle(Spread::of(of.iter().map(way)), 0));
-            cells.extend([&row.strict, &row.hack, &row.hack_batch].iter().flat_map(|of| times(of)));
+            let times =
+                |stats: &[Stats]| ways.map(|way| middle(Spread::from_values(stats.iter().map(way)), 0));
+            cells.extend([&row.strict, &row.hack, &row.hack_batch].iter().flat_map(|stats| times(stats)));
             if is_installed {
                 cells.extend(times(&row.librohc));
                 let ratio =
@@ -204,16 +208,16 @@ fn recorded(capture: &Path, golden: &Path) -> Result<Recorded> {
     let compared = |repeat: &str| -> Result<[f64; 2]> {
         let mut command = tacit()?;
         command.args(["rohc", "compare", "--json", "--repeat", repeat]).args([capture, golden]);
-        let said: Compared = json(&mut command)?;
-        if said.failures > 0 || said.wrong > 0 {
+        let report: Compared = json(&mut command)?;
+        if report.failures > 0 || report.wrong > 0 {
             bail!(
                 "{}: {} did not decompress, {} came out wrong",
                 golden.display(),
-                said.failures,
-                said.wrong
+                report.failures,
+                report.wrong
             );
         }
-        Ok([said.rohc_bytes, said.other_bytes].map(|bytes| bytes as f64 / said.packets as f64))
+        Ok([report.rohc_bytes, report.other_bytes].map(|bytes| bytes as f64 / report.packets as f64))
     };
     let [ours_alike, librohc] = compared(THEIR_REPEAT)?;
     let [ours, _] = compared(OUR_REPEAT)?;
@@ -230,7 +234,7 @@ fn captures_in(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Stands in for captures of real receivers.
-fn made(plan: &Plan) -> Result<PathBuf> {
+fn simulated_capture(plan: &Plan) -> Result<PathBuf> {
     let path = plan.arguments.results.join("made.pcapng");
     let mut command = tacit()?;
     command.args([
@@ -246,7 +250,7 @@ fn made(plan: &Plan) -> Result<PathBuf> {
 
 /// The program that drives librohc, where the library is installed.
 fn driver(plan: &Plan) -> Result<Option<PathBuf>> {
-    if said("pkg-config", &["--modversion", "rohc"]).is_none() {
+    if stdout_of("pkg-config", &["--modversion", "rohc"]).is_none() {
         eprintln!("tacit-peers: codecs: librohc (pkg-config rohc) is not installed: SKIPPED");
         return Ok(None);
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::spread::Spread;
 use super::table::{Table, dash, filled, middle, whole};
-use super::tools::{json, said, tacit};
+use super::tools::{json, stdout_of, tacit};
 use super::{Measurement, Name, Part, Plan};
 use crate::hop::reasons;
 
@@ -50,7 +50,7 @@ impl Part for Lateness {
     const HEADING: &'static str = "How late a live hop is";
 
     fn measure(plan: &Plan) -> Result<Measurement<Self>> {
-        let no_iperf3 = said("iperf3", &["--version"]).is_none().then(|| "no iperf3 here".to_owned());
+        let no_iperf3 = stdout_of("iperf3", &["--version"]).is_none().then(|| "no iperf3 here".to_owned());
         if let Some(why) = no_iperf3.or_else(no_hops) {
             return Ok(Measurement::Skipped(why));
         }
@@ -87,15 +87,15 @@ impl Part for Lateness {
             "valid",
         ]);
         for row in &self.rows {
-            let column = |value: fn(&Sample) -> f64| Spread::of(row.samples.iter().map(value));
+            let column = |value: fn(&Sample) -> f64| Spread::from_values(row.samples.iter().map(value));
             let beside =
                 row.samples.iter().filter_map(|sample| Some(sample.mbps? / row.simulated_mbps - 1.0));
             let valid = row.samples.iter().filter(|sample| sample.not_valid.is_empty()).count();
             let again = if row.again > 0 { format!(", {} made again", row.again) } else { String::new() };
             table.push(&[
                 format!("`{}`", row.scenario),
-                middle(Spread::of(row.samples.iter().filter_map(|sample| sample.mbps)), 0),
-                Spread::of(beside).map_or_else(dash, Spread::percent),
+                middle(Spread::from_values(row.samples.iter().filter_map(|sample| sample.mbps)), 0),
+                Spread::from_values(beside).map_or_else(dash, Spread::percent),
                 whole(column(|sample| sample.p50_us), 0),
                 whole(column(|sample| sample.p99_us), 0),
                 whole(column(|sample| sample.p99_9_us), 0),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::table::Table;
-use super::tools::said;
+use super::tools::stdout_of;
 
 /// Share of the processors from which on others are named.
 const OTHERS_NAMED_FROM: f64 = 0.05;
@@ -41,8 +41,8 @@ impl Machine {
             cores: available_parallelism().map_or(1, usize::from),
             memory_mb: memory_mb(&meminfo),
             kernel: kernel.trim().to_owned(),
-            rust: first(said("rustc", &["--version"])),
-            cxx: first(said("c++", &["--version"])),
+            rust: first(stdout_of("rustc", &["--version"])),
+            cxx: first(stdout_of("c++", &["--version"])),
         }
     }
 }
@@ -128,7 +128,7 @@ impl Watch {
             commands
         });
         Self {
-            began: said("date", &["-u", "+%F %H:%M"]).unwrap_or_default(),
+            began: stdout_of("date", &["-u", "+%F %H:%M"]).unwrap_or_default(),
             from: Instant::now(),
             load: load(),
             busy: Busy::now(),
@@ -169,7 +169,7 @@ struct Busy {
     all: u64,
     idle: u64,
     /// Of this program and those it started that have ended.
-    own: u64,
+    this_program: u64,
 }
 
 impl Busy {
@@ -179,20 +179,20 @@ impl Busy {
     }
 
     /// Of `/proc/stat` and `/proc/self/stat` (proc_stat(5), proc_pid_stat(5)).
-    fn read(stat: &str, own: &str) -> Option<Self> {
+    fn read(stat: &str, self_stat: &str) -> Option<Self> {
         // user, nice, system, idle, iowait, irq, softirq, steal; guests are in user.
         let ticks = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
         let ticks = ticks.map(|word| word.parse().ok()).collect::<Option<Vec<u64>>>()?;
         // utime, stime, cutime and cstime, counted from the state, which follows a name that may have blanks.
-        let fields = own.rsplit_once(") ")?.1.split_whitespace().skip(11).take(4);
-        let own = fields.map(|word| word.parse::<u64>().ok()).sum::<Option<u64>>()?;
-        Some(Self { all: ticks.get(..8)?.iter().sum(), idle: ticks[3] + ticks[4], own })
+        let fields = self_stat.rsplit_once(") ")?.1.split_whitespace().skip(11).take(4);
+        let this_program = fields.map(|word| word.parse::<u64>().ok()).sum::<Option<u64>>()?;
+        Some(Self { all: ticks.get(..8)?.iter().sum(), idle: ticks[3] + ticks[4], this_program })
     }
 
     fn others_since(self, before: Self) -> Option<f64> {
         let all = self.all.checked_sub(before.all).filter(|all| *all > 0)?;
         let busy = all.saturating_sub(self.idle.saturating_sub(before.idle));
-        let others = busy.saturating_sub(self.own.saturating_sub(before.own));
+        let others = busy.saturating_sub(self.this_program.saturating_sub(before.this_program));
         Some(others as f64 / all as f64)
     }
 }
@@ -228,9 +228,9 @@ impl Process {
     }
 }
 
-/// Names of those that run and are neither `own`, nor below it, nor the kernel's.
-fn others(processes: &[Process], own: u32) -> BTreeSet<String> {
-    let mut ours = BTreeSet::from([own, KTHREADD]);
+/// Names of those that run and are neither `self_pid`, nor below it, nor the kernel's.
+fn others(processes: &[Process], self_pid: u32) -> BTreeSet<String> {
+    let mut ours = BTreeSet::from([self_pid, KTHREADD]);
     // A child of one of ours is one; a pass for each generation.
     loop {
         let before = ours.len();
@@ -257,10 +257,10 @@ mod tests {
 
     #[test]
     fn time_neither_idle_nor_own_is_of_other_programs() {
-        let own = |ticks| format!("7 (a b) c) S 1 7 7 0 -1 4 0 0 0 0 {ticks} 0 0 1 20");
-        let read = |stat: &str, ticks| Busy::read(stat, &own(ticks)).unwrap();
+        let self_stat = |ticks| format!("7 (a b) c) S 1 7 7 0 -1 4 0 0 0 0 {ticks} 0 0 1 20");
+        let read = |stat: &str, ticks| Busy::read(stat, &self_stat(ticks)).unwrap();
         let before = read("cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 1 2 3", "10 0 0");
-        assert_eq!(before, Busy { all: 1_000, idle: 850, own: 10 });
+        assert_eq!(before, Busy { all: 1_000, idle: 850, this_program: 10 });
         // Of a thousand ticks 400 were idle, and 50 of the 600 busy ones were ours.
         let after = read("cpu  500 100 150 1150 100 0 0 0 0 0", "20 10 30");
         assert_eq!(after.others_since(before), Some(0.55));
@@ -270,9 +270,9 @@ mod tests {
     #[test]
     fn this_program_is_not_one_of_the_others() {
         // This thread runs, and has a number of its own.
-        let own = fs::read_to_string("/proc/self/comm").unwrap_or_default();
+        let self_name = fs::read_to_string("/proc/self/comm").unwrap_or_default();
         let found = std::thread::spawn(others_running).join().unwrap();
-        assert!(!found.contains(own.trim()), "{own} in {found:?}");
+        assert!(!found.contains(self_name.trim()), "{self_name} in {found:?}");
     }
 
     #[test]

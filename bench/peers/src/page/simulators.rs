@@ -11,7 +11,7 @@ use tacit_runs::single::{Options, prepare};
 
 use super::spread::{Spread, ratios};
 use super::table::{Table, filled, middle, whole};
-use super::tools::{compile, json, said};
+use super::tools::{compile, json, stdout_of};
 use super::{Measurement, Name, Part, Plan};
 
 /// Modules with which the source in bench/ns3 is linked.
@@ -53,7 +53,7 @@ struct SetUp {
 
 /// As ns-3 counts HE: the set-ups of the figure `validation/ns3-11ax`, whose reasons stand there.
 macro_rules! high_efficiency {
-    ($($own:literal),*) => {
+    ($($more:literal),*) => {
         &[
             "wifi.coding=bcc",
             "wifi.packet-extension=0 us",
@@ -64,15 +64,15 @@ macro_rules! high_efficiency {
             "tcp.slow-start=linux",
             "tcp.ack-every=2",
             "tcp.ack-delay=40 ms",
-            $($own),*
+            $($more),*
         ]
     };
 }
 
 /// The same in ns-3's words.
 macro_rules! high_efficiency_in_ns3 {
-    ($($own:literal),*) => {
-        &["--standard=11ax", "--wireRate=5Gbps", "--apQueue=1024", "--payload=1448", $($own),*]
+    ($($more:literal),*) => {
+        &["--standard=11ax", "--wireRate=5Gbps", "--apQueue=1024", "--payload=1448", $($more),*]
     };
 }
 
@@ -212,12 +212,12 @@ impl Part for Simulators {
     const HEADING: &'static str = "The simulator beside ns-3";
 
     fn measure(plan: &Plan) -> Result<Measurement<Self>> {
-        let Some(ns3_version) = said("pkg-config", &["--modversion", "ns3-wifi"]) else {
+        let Some(ns3_version) = stdout_of("pkg-config", &["--modversion", "ns3-wifi"]) else {
             return Ok(Measurement::Skipped("no ns-3 here (libns3-dev, pkg-config ns3-wifi)".to_owned()));
         };
         let source = plan.arguments.sources.join("ns3/wlan.cc");
         let wlan = compile(&COMPILER, &source, &MODULES, &plan.arguments.results.join("ns3-wlan"))?;
-        let mut rows: Vec<Row> = SETUPS.iter().map(Row::of).collect();
+        let mut rows: Vec<Row> = SETUPS.iter().map(Row::new).collect();
         for seed in 1..=plan.pairs {
             for (set_up, row) in SETUPS.iter().zip(&mut rows) {
                 let measured_s = if plan.quick() { QUICK_MEASURED_S } else { set_up.measured_s };
@@ -240,7 +240,9 @@ impl Part for Simulators {
             "ns-3 over tacit",
         ]);
         for row in &self.rows {
-            let column = |of: &[Sample], value: fn(&Sample) -> f64| Spread::of(of.iter().map(value));
+            let column = |samples: &[Sample], value: fn(&Sample) -> f64| {
+                Spread::from_values(samples.iter().map(value))
+            };
             let goodput = |sample: &Sample| sample.goodput_bps / 1e6;
             table.push(&[
                 format!("`{}`: {}", row.name, row.what),
@@ -260,11 +262,11 @@ impl Simulators {
     fn verdict(&self) -> String {
         let far = self.rows.iter().filter(|row| row.is_far()).map(|row| format!("`{}`", row.name));
         let far = far.collect::<Vec<_>>();
-        let said = format!("{:.0} %", DIFFERENCE_EXPLAINED_FROM * 100.0);
+        let limit = format!("{:.0} %", DIFFERENCE_EXPLAINED_FROM * 100.0);
         if far.is_empty() {
-            format!("No median of goodput is more than {said} off.")
+            format!("No median of goodput is more than {limit} off.")
         } else {
-            format!("**Medians of goodput more than {said} off: {}.**", far.join(", "))
+            format!("**Medians of goodput more than {limit} off: {}.**", far.join(", "))
         }
     }
 
@@ -287,7 +289,7 @@ impl Simulators {
 }
 
 impl Row {
-    fn of(set_up: &SetUp) -> Self {
+    fn new(set_up: &SetUp) -> Self {
         let (name, what) = (set_up.name.to_owned(), set_up.what.to_owned());
         Self { name, what, tacit: Vec::new(), ns3: Vec::new() }
     }
@@ -382,7 +384,7 @@ mod tests {
         let sample: Sample = serde_json::from_str(line).unwrap();
         assert_eq!(sample, Sample { goodput_bps: 113_736_336.0, simulated_s: 14.0, cpu_s: 3.5 });
         assert_eq!(
-            Spread::of([sample.cpu_ms_per_s()]).map(|spread| spread.text(0)).as_deref(),
+            Spread::from_values([sample.cpu_ms_per_s()]).map(|spread| spread.text(0)).as_deref(),
             Some("250 (250 to 250)")
         );
     }
@@ -390,7 +392,7 @@ mod tests {
     #[test]
     fn the_source_for_ns3_takes_what_it_is_told_and_prints_what_is_read() {
         let Some(directory) =
-            said("pkg-config", &["--modversion", "ns3-wifi"]).map(|_| tempfile::tempdir().unwrap())
+            stdout_of("pkg-config", &["--modversion", "ns3-wifi"]).map(|_| tempfile::tempdir().unwrap())
         else {
             eprintln!("SKIPPED: no ns-3 (libns3-dev, pkg-config ns3-wifi)");
             return;
@@ -411,7 +413,7 @@ mod tests {
         let samples = |goodput_bps: [f64; 3]| {
             goodput_bps.map(|goodput_bps| Sample { goodput_bps, simulated_s: 1.0, cpu_s: 1.0 }).to_vec()
         };
-        let row = |tacit| Row { tacit: samples(tacit), ns3: samples([100.0; 3]), ..Row::of(&SETUPS[0]) };
+        let row = |tacit| Row { tacit: samples(tacit), ns3: samples([100.0; 3]), ..Row::new(&SETUPS[0]) };
         // It is the median that counts, to either side.
         assert!(!row([97.5, 90.0, 102.0]).is_far());
         assert!(row([96.0, 96.9, 100.0]).is_far());

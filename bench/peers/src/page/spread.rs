@@ -12,7 +12,7 @@ pub struct Spread {
 
 impl Spread {
     /// Nothing of no values.
-    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+    pub fn from_values(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let values: Vec<f64> = values.into_iter().collect();
         let least = values.iter().copied().reduce(f64::min)?;
         let largest = values.iter().copied().reduce(f64::max)?;
@@ -33,7 +33,7 @@ pub fn ratios<'a, T: 'a>(
     value: impl Fn(&T) -> Option<f64>,
 ) -> Option<Spread> {
     let pairs = ours.into_iter().zip(theirs);
-    Spread::of(pairs.filter_map(|(one, other)| Some(value(one)? / value(other)?)))
+    Spread::from_values(pairs.filter_map(|(one, other)| Some(value(one)? / value(other)?)))
 }
 
 impl Spread {
@@ -68,7 +68,7 @@ mod tests {
         let (ours, theirs) = ([Some(4.0), None, Some(9.0)], [Some(2.0), Some(1.0), Some(3.0)]);
         let ratio = ratios(&ours, &theirs, |value| *value).unwrap();
         assert_eq!(ratio.text(1), "2.5 (2.0 to 3.0)");
-        assert_eq!(Spread::of([]), None);
+        assert_eq!(Spread::from_values([]), None);
     }
 
     #[test]

@@ -100,15 +100,15 @@ fn missing_peers_are_said_to_be_skipped() {
     let skipped = r#"{ "skipped": "no ns-3 here" }"#;
     let no_hops = r#"{ "skipped": "no live hops on this machine" }"#;
     let text = page_of(skipped, &codecs(&[], "null"), &transports(), no_hops);
-    for said in [
+    for expected in [
         "## The simulator beside ns-3\n\n**Skipped: no ns-3 here.**\n",
         "**librohc is not installed here: its times were not measured.**",
         "**There are no recorded packets of librohc on this machine.**",
         "## How late a live hop is\n\n**Skipped: no live hops on this machine.**\n",
     ] {
         // Lines end where they are full.
-        let [text, said] = [text.as_str(), said].map(|text| text.replace('\n', " "));
-        assert!(text.contains(&said), "{said:?} is not in\n{text}");
+        let [text, expected] = [text.as_str(), expected].map(|text| text.replace('\n', " "));
+        assert!(text.contains(&expected), "{expected:?} is not in\n{text}");
     }
 }
 

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use serde::de::DeserializeOwned;
 
 /// Output of a program, where there is one and it ends well.
-pub fn said(program: &str, words: &[&str]) -> Option<String> {
+pub fn stdout_of(program: &str, words: &[&str]) -> Option<String> {
     let output =
         Command::new(program).args(words).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
@@ -34,16 +34,16 @@ pub fn tacit() -> Result<Command> {
 }
 
 /// Compiles `source` with the flags from pkg-config for `modules`.
-pub fn compile(compiler: &[&str], source: &Path, modules: &[&str], made: &Path) -> Result<PathBuf> {
+pub fn compile(compiler: &[&str], source: &Path, modules: &[&str], program: &Path) -> Result<PathBuf> {
     let words = ["--cflags", "--libs"].iter().chain(modules).copied().collect::<Vec<_>>();
-    let flags = said("pkg-config", &words).with_context(|| format!("pkg-config {}", words.join(" ")))?;
+    let flags = stdout_of("pkg-config", &words).with_context(|| format!("pkg-config {}", words.join(" ")))?;
     let mut command = Command::new(compiler[0]);
-    command.args(&compiler[1..]).arg("-o").arg(made).arg(source).args(own_flags(&flags));
+    command.args(&compiler[1..]).arg("-o").arg(program).arg(source).args(own_flags(&flags));
     let output = command.stdin(Stdio::null()).output().with_context(|| shown(&command))?;
     if !output.status.success() {
         bail!("{}: {}", shown(&command), String::from_utf8_lossy(&output.stderr).trim());
     }
-    Ok(made.to_owned())
+    Ok(program.to_owned())
 }
 
 /// Where headers and libraries are. Paths of the libraries that a library was linked with itself are left out: Debian's
@@ -59,14 +59,14 @@ mod tests {
 
     #[test]
     fn only_places_and_names_are_taken_from_pkg_config() {
-        let said = r"-I/usr\; -I/usr/include/libxml2 -lns3-wifi /usr/lib/libgsl.so -pthread";
-        assert_eq!(own_flags(said), ["-I/usr", "-I/usr/include/libxml2", "-lns3-wifi"]);
+        let flags = r"-I/usr\; -I/usr/include/libxml2 -lns3-wifi /usr/lib/libgsl.so -pthread";
+        assert_eq!(own_flags(flags), ["-I/usr", "-I/usr/include/libxml2", "-lns3-wifi"]);
     }
 
     #[test]
     fn a_program_that_is_not_there_says_nothing() {
-        assert_eq!(said("no-such-program", &[]), None);
-        assert_eq!(said("false", &[]), None);
-        assert_eq!(said("echo", &["two", "words"]).as_deref(), Some("two words"));
+        assert_eq!(stdout_of("no-such-program", &[]), None);
+        assert_eq!(stdout_of("false", &[]), None);
+        assert_eq!(stdout_of("echo", &["two", "words"]).as_deref(), Some("two words"));
     }
 }

@@ -127,11 +127,11 @@ fn goal(rows: &[Row]) -> String {
     let rounds = |stack: Stack| rows.iter().find(|row| row.stack == name_of(&stack)).map(|row| &row.rounds);
     let cpu = |round: &Round| round.cpu_s_per_gb.map(Cpu::both);
     let ratio =
-        rounds(Stack::Tack).zip(rounds(Stack::Quinn)).and_then(|(own, theirs)| ratios(own, theirs, cpu));
+        rounds(Stack::Tack).zip(rounds(Stack::Quinn)).and_then(|(ours, theirs)| ratios(ours, theirs, cpu));
     let Some(ratio) = ratio else { return PROFILE.to_owned() };
-    let said = if ratio.median <= GOAL { "reached" } else { "missed" };
+    let outcome = if ratio.median <= GOAL { "reached" } else { "missed" };
     format!(
-        "The goal, {GOAL} of quinn's processor time, is {said}: TACK takes {} of it. {PROFILE}",
+        "The goal, {GOAL} of quinn's processor time, is {outcome}: TACK takes {} of it. {PROFILE}",
         ratio.text(2)
     )
 }
@@ -171,13 +171,13 @@ fn table(rows: &[Row]) -> String {
     // A hop's rounds may be lost, a loopback's may not.
     heads.push(if memory { "MB" } else { "valid" });
     let mut table = Table::new(&heads);
-    let own = name_of(&Stack::Tack);
-    let tack = rows.iter().find(|row| row.stack == own);
+    let tack_name = name_of(&Stack::Tack);
+    let tack = rows.iter().find(|row| row.stack == tack_name);
     for row in rows {
         let mut cells = vec![row.stack.clone()];
         for (_, value, decimals) in COLUMNS {
             let values = row.rounds.iter().filter_map(|round| valid(round, value));
-            cells.push(middle(Spread::of(values), decimals));
+            cells.push(middle(Spread::from_values(values), decimals));
         }
         for (_, column) in RATIOS {
             let (_, value, _) = COLUMNS[column];
@@ -188,7 +188,7 @@ fn table(rows: &[Row]) -> String {
         }
         let count = row.rounds.iter().filter(|round| round.not_valid.is_empty()).count();
         cells.push(match memory {
-            true => middle(Spread::of(row.resident_mb), 0),
+            true => middle(Spread::from_values(row.resident_mb), 0),
             false => format!("{count} of {}", row.rounds.len()),
         });
         table.push(&cells);
@@ -229,13 +229,13 @@ mod tests {
             let round = Round { cpu_s_per_gb, ..Round::default() };
             Row { stack: name_of(&stack), rounds: vec![round], resident_mb: None }
         };
-        let told = |own: f64| goal(&[row(Stack::Tack, own), row(Stack::Quinn, 3.0)]);
+        let goal_for = |tack_cpu_s: f64| goal(&[row(Stack::Tack, tack_cpu_s), row(Stack::Quinn, 3.0)]);
         assert!(
-            told(2.1).starts_with("The goal, 0.5 of quinn's processor time, is missed: TACK takes 0.70"),
+            goal_for(2.1).starts_with("The goal, 0.5 of quinn's processor time, is missed: TACK takes 0.70"),
             "{}",
-            told(2.1)
+            goal_for(2.1)
         );
-        assert!(told(1.5).contains("is reached: TACK takes 0.50 (0.50 to 0.50) of it."));
+        assert!(goal_for(1.5).contains("is reached: TACK takes 0.50 (0.50 to 0.50) of it."));
         // Without quinn there is nothing to compare.
         assert_eq!(goal(&[row(Stack::Tack, 1.0)]), PROFILE);
     }

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
     use crate::stacks::roster::ROSTER;
 
-    fn ran(valid: bool, status: u64, said: &str) -> Ran {
+    fn ran(valid: bool, status: u64, output: &str) -> Ran {
         let end = |sent: u64, received: u64| json!({ "end": { "packets_sent": sent, "packets_received": received } });
         let report = json!({
             "valid": valid, "reasons": if valid { vec![] } else { vec!["it was late"] }, "exit_status": status,
@@ -179,7 +179,7 @@ mod tests {
             "station_airtime": [[0.6, 0.2]],
             "waits": { "command": { "ran_s": 0.5 }, "server": { "ran_s": 1.5 } },
         });
-        Ran { said: said.to_owned(), report }
+        Ran { output: output.to_owned(), report }
     }
 
     const LINE: &str = r#"{"bytes":1000000000,"duration_s":40.0,"times_s":[40.0]}"#;

@@ -73,9 +73,9 @@ impl Ends for Own {
                 .map(|word| word.replace(BYTES, &bytes.to_string()).replace(ADDRESS, address))
                 .collect::<Vec<_>>()
         };
-        let own = std::env::current_exe()?.display().to_string();
+        let program = std::env::current_exe()?.display().to_string();
         let mut client =
-            [own, "repeat".to_owned(), times.to_string(), bytes.to_string(), "--".to_owned()].to_vec();
+            [program, "repeat".to_owned(), times.to_string(), bytes.to_string(), "--".to_owned()].to_vec();
         client.extend(filled(&self.0.client, hop::SERVER));
         Ok(Some(Programs { server: filled(&self.0.server, hop::ANY), client }))
     }
@@ -84,13 +84,14 @@ impl Ends for Own {
 /// Measures a row of one's own, and prints it.
 pub fn run_own(arguments: &OwnArguments) -> Result<()> {
     let OwnArguments { place, rounds, words } = arguments;
-    let own = Own::parse(words)?;
+    let row_programs = Own::parse(words)?;
     let watch = Watch::start();
     let hop = hop_at(place, None);
-    let rounds = (0..*rounds).map(|_| measure::round(&hop, place, &own, 1)).collect::<Result<Vec<_>>>()?;
+    let rounds =
+        (0..*rounds).map(|_| measure::round(&hop, place, &row_programs, 1)).collect::<Result<Vec<_>>>()?;
     let row = Row {
         place: place.name.to_owned(),
-        name: own.0.client[0].clone(),
+        name: row_programs.0.client[0].clone(),
         version: String::new(),
         setting: "times with the program's start".to_owned(),
         run: watch.end(),
@@ -131,12 +132,12 @@ mod tests {
 
     #[test]
     fn commands_are_divided_as_tacit_shell_divides_them() {
-        let own = Own::parse(&words("perf -c {address} --get {bytes} --server -- perf -s -v")).unwrap();
-        let Programs { server, client } = own.programs(5, 1, 20).unwrap().unwrap();
+        let programs = Own::parse(&words("perf -c {address} --get {bytes} --server -- perf -s -v")).unwrap();
+        let Programs { server, client } = programs.programs(5, 1, 20).unwrap().unwrap();
         assert_eq!(server, words("perf -s -v"));
         assert_eq!(client[1..], words("repeat 20 5 -- perf -c 198.18.0.1:4433 --get 5"));
         // A page is several objects at once.
-        assert_eq!(own.programs(5, 10, 20).unwrap(), None);
+        assert_eq!(programs.programs(5, 10, 20).unwrap(), None);
     }
 
     #[test]

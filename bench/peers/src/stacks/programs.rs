@@ -32,7 +32,7 @@ impl Workshop {
     /// Makes a row's program ready; the error says why it is left out.
     pub fn ready(&self, contender: &Contender) -> Result<Ready> {
         match contender.program {
-            Program::Own(stack) => own(stack),
+            Program::Own(stack) => ready_own(stack),
             Program::Go => self.go(),
             Program::Cargo { stack, needs } => self.cargo(stack, needs),
             Program::Python(stack) => self.python(stack),
@@ -82,7 +82,7 @@ fn newest_python() -> &'static str {
     ["python3.14", "python3.13", "python3.12"].into_iter().find(works).unwrap_or("python3")
 }
 
-fn own(stack: &str) -> Result<Ready> {
+fn ready_own(stack: &str) -> Result<Ready> {
     if Stack::from_str(stack, false).is_err() {
         bail!("this tacit-peers was compiled without it: `--features {stack}`");
     }
@@ -114,9 +114,9 @@ fn with_version(words: Vec<String>) -> Result<Ready> {
 
 /// The first line of what cargo complains of; the rest is a build's log.
 fn cause(error: &anyhow::Error) -> String {
-    let said = error.to_string();
-    let line = said.lines().find_map(|line| line.find("error: ").map(|at| line[at..].to_owned()));
-    line.unwrap_or(said)
+    let text = error.to_string();
+    let line = text.lines().find_map(|line| line.find("error: ").map(|at| line[at..].to_owned()));
+    line.unwrap_or(text)
 }
 
 /// What a command printed; an error where it failed.
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_stack_that_was_not_compiled_is_left_out_aloud() {
-        let error = own("lsquic").unwrap_err().to_string();
+        let error = ready_own("lsquic").unwrap_err().to_string();
         assert_eq!(error, "this tacit-peers was compiled without it: `--features lsquic`");
     }
 
@@ -148,7 +148,7 @@ mod tests {
     fn versions_stand_beside_every_stack_of_this_program() {
         for contender in ROSTER {
             if let Program::Own(stack) = contender.program
-                && let Ok(ready) = own(stack)
+                && let Ok(ready) = ready_own(stack)
             {
                 assert!(ready.version.contains('.'), "{}: {}", contender.name, ready.version);
                 assert_eq!(ready.words[1], stack);

@@ -74,12 +74,12 @@ pub fn table(place: &Place, rows: &[Row]) -> String {
     let mut table = Table::new(&heads);
     let mut why = Vec::new();
     for row in rows {
-        let of = |value: fn(&Bulk) -> Option<f64>, decimals| middle(spread(&row.rounds, value), decimals);
+        let column = |value: fn(&Bulk) -> Option<f64>, decimals| middle(spread(&row.rounds, value), decimals);
         let mut cells = vec![row.name.clone()];
-        cells.push(of(|bulk| Some(bulk.mbps), 1));
-        cells.push(of(|bulk| Some(bulk.acks_per_100), 2));
-        cells.push(of(|bulk| bulk.ack_airtime.map(|share| share * 100.0), 2));
-        cells.push(of(|bulk| bulk.cpu_s_per_gb, 2));
+        cells.push(column(|bulk| Some(bulk.mbps), 1));
+        cells.push(column(|bulk| Some(bulk.acks_per_100), 2));
+        cells.push(column(|bulk| bulk.ack_airtime.map(|share| share * 100.0), 2));
+        cells.push(column(|bulk| bulk.cpu_s_per_gb, 2));
         for wanted in 0..Wanted::ALL.len() {
             let times = times_ms(&row.rounds, wanted);
             cells.push(times.map_or_else(dash, |[p50, p95]| format!("{p50:.0} / {p95:.0}")));
@@ -92,7 +92,7 @@ pub fn table(place: &Place, rows: &[Row]) -> String {
 }
 
 fn spread(rounds: &[Round], value: impl Fn(&Bulk) -> Option<f64>) -> Option<Spread> {
-    Spread::of(rounds.iter().filter_map(|round| value(measured(&round.bulk)?)))
+    Spread::from_values(rounds.iter().filter_map(|round| value(measured(&round.bulk)?)))
 }
 
 /// What has no number, in how many rounds, and the first reason.

@@ -37,7 +37,7 @@ const OWN: Contender = Contender {
     less: 1,
 };
 
-const fn own(
+const fn entry(
     name: &'static str,
     stack: &'static str,
     words: &'static [&'static str],
@@ -59,62 +59,65 @@ const LARGE: &[&str] = &["--windows", "large"];
 pub const ROSTER: &[Contender] = &[
     Contender {
         congestion: Some("cubic"),
-        ..own("tcp", "tcp", OWN.words, "CUBIC, Linux's default; no encryption")
+        ..entry("tcp", "tcp", OWN.words, "CUBIC, Linux's default; no encryption")
     },
-    Contender { congestion: Some("bbr"), ..own("tcp-bbr", "tcp", OWN.words, "BBR; no encryption") },
-    own("tack", "tack", OWN.words, "nothing"),
-    own("quinn", "quinn", OWN.words, "nothing: CUBIC"),
-    own("quinn-bbr", "quinn", BBR, "BBR"),
-    own("quinn-large", "quinn", LARGE, "windows of 64 MiB, sockets of 4 MiB"),
-    own("quinn-ack-frequency", "quinn-ack-frequency", OWN.words, "asks for an ACK per 11 packets"),
-    own("quinn-socket", "quinn", SOCKET, "the sockets of `tacit_quinn::bind`"),
-    own("tacit-quinn", "tacit-quinn", SOCKET, "`tacit_quinn::configure` and `bind`"),
-    own("noq", "noq", OWN.words, "nothing"),
-    own("noq-bbr", "noq", BBR, "BBR version 3"),
-    own("noq-ack-frequency", "noq-ack-frequency", OWN.words, "asks for an ACK per 11 packets"),
-    own("s2n", "s2n", OWN.words, "nothing: CUBIC"),
-    own("s2n-bbr", "s2n", BBR, "BBR version 2"),
-    Contender { program: Program::Go, words: &[], ..own("quic-go", "", &[], "nothing: CUBIC") },
+    Contender { congestion: Some("bbr"), ..entry("tcp-bbr", "tcp", OWN.words, "BBR; no encryption") },
+    entry("tack", "tack", OWN.words, "nothing"),
+    entry("quinn", "quinn", OWN.words, "nothing: CUBIC"),
+    entry("quinn-bbr", "quinn", BBR, "BBR"),
+    entry("quinn-large", "quinn", LARGE, "windows of 64 MiB, sockets of 4 MiB"),
+    entry("quinn-ack-frequency", "quinn-ack-frequency", OWN.words, "asks for an ACK per 11 packets"),
+    entry("quinn-socket", "quinn", SOCKET, "the sockets of `tacit_quinn::bind`"),
+    entry("tacit-quinn", "tacit-quinn", SOCKET, "`tacit_quinn::configure` and `bind`"),
+    entry("noq", "noq", OWN.words, "nothing"),
+    entry("noq-bbr", "noq", BBR, "BBR version 3"),
+    entry("noq-ack-frequency", "noq-ack-frequency", OWN.words, "asks for an ACK per 11 packets"),
+    entry("s2n", "s2n", OWN.words, "nothing: CUBIC"),
+    entry("s2n-bbr", "s2n", BBR, "BBR version 2"),
+    Contender { program: Program::Go, words: &[], ..entry("quic-go", "", &[], "nothing: CUBIC") },
     Contender {
         program: QUICHE,
-        ..own("quiche", "", &[], "windows and datagrams of its examples, unpaced as those: CUBIC")
+        ..entry("quiche", "", &[], "windows and datagrams of its examples, unpaced as those: CUBIC")
     },
     Contender {
         program: QUICHE,
-        ..own("quiche-bbr", "", &["--congestion", "bbr2"], "the same with BBR version 2")
+        ..entry("quiche-bbr", "", &["--congestion", "bbr2"], "the same with BBR version 2")
     },
-    Contender { program: TQUIC, ..own("tquic", "", &[], "an idle timeout of 30 s, as its programs: BBR") },
-    Contender { program: TQUIC, ..own("tquic-cubic", "", &["--congestion", "cubic"], "the same with CUBIC") },
+    Contender { program: TQUIC, ..entry("tquic", "", &[], "an idle timeout of 30 s, as its programs: BBR") },
     Contender {
         program: TQUIC,
-        ..own(
+        ..entry("tquic-cubic", "", &["--congestion", "cubic"], "the same with CUBIC")
+    },
+    Contender {
+        program: TQUIC,
+        ..entry(
             "tquic-ack-packets",
             "",
             &["--ack-packets", "10"],
             "BBR; the receiver has an ACK per 10 packets",
         )
     },
-    Contender { program: MSQUIC, ..own("msquic", "", &[], "room for 100 streams: CUBIC") },
-    Contender { program: MSQUIC, ..own("msquic-bbr", "", &["--congestion", "bbr"], "the same with BBR") },
+    Contender { program: MSQUIC, ..entry("msquic", "", &[], "room for 100 streams: CUBIC") },
+    Contender { program: MSQUIC, ..entry("msquic-bbr", "", &["--congestion", "bbr"], "the same with BBR") },
     Contender {
         program: MSQUIC,
-        ..own("msquic-throughput", "", &["--throughput"], "its profile for throughput, windows of 16 MiB")
+        ..entry("msquic-throughput", "", &["--throughput"], "its profile for throughput, windows of 16 MiB")
     },
     Contender {
         program: Program::Python("picoquic"),
         less: 2,
-        ..own("picoquic", "", &[], "nothing: BBR, by aiopquic")
+        ..entry("picoquic", "", &[], "nothing: BBR, by aiopquic")
     },
     Contender {
         program: Program::Python("picoquic"),
         less: 2,
-        ..own("picoquic-cubic", "", &["--congestion", "cubic"], "CUBIC")
+        ..entry("picoquic-cubic", "", &["--congestion", "cubic"], "CUBIC")
     },
-    Contender { program: Program::Python("aioquic"), less: 10, ..own("aioquic", "", &[], "nothing: Reno") },
+    Contender { program: Program::Python("aioquic"), less: 10, ..entry("aioquic", "", &[], "nothing: Reno") },
     Contender {
         program: Program::Python("aioquic"),
         less: 10,
-        ..own("aioquic-cubic", "", &["--congestion", "cubic"], "CUBIC")
+        ..entry("aioquic-cubic", "", &["--congestion", "cubic"], "CUBIC")
     },
 ];
 

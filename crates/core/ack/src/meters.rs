@@ -159,7 +159,7 @@ impl WindowedMin {
         let second = now.as_nanos() / 1_000_000_000;
         let bucket = &mut self.buckets[(second % LIFETIME_SECS) as usize];
         *bucket = match *bucket {
-            Some((of, least)) if of == second => Some((of, least.min(sample))),
+            Some((known_second, least)) if known_second == second => Some((known_second, least.min(sample))),
             _ => Some((second, sample)),
         };
         let valid = |bucket: &&(u64, Duration)| bucket.0 + LIFETIME_SECS > second;

@@ -222,10 +222,10 @@ mod tests {
 
     #[test]
     fn a_window_that_shrinks_is_told_of_and_a_little_change_is_not() {
-        let of = |packets| Request { packets, delay: MS(20) };
-        assert_eq!(asked(&[400, 400, 400, 420, 380, 350]), [(2, of(100))]);
+        let request_every = |packets| Request { packets, delay: MS(20) };
+        assert_eq!(asked(&[400, 400, 400, 420, 380, 350]), [(2, request_every(100))]);
         // A request holds for a round trip; a window of few packets cannot wait for it.
-        assert_eq!(asked(&[400, 400, 400, 200, 200]), [(2, of(100)), (4, of(50))]);
-        assert_eq!(asked(&[400, 400, 400, 8]), [(2, of(100)), (3, Request::PLAIN)]);
+        assert_eq!(asked(&[400, 400, 400, 200, 200]), [(2, request_every(100)), (4, request_every(50))]);
+        assert_eq!(asked(&[400, 400, 400, 8]), [(2, request_every(100)), (3, Request::PLAIN)]);
     }
 }

@@ -47,7 +47,7 @@ impl Claim {
                 Err((_, error)) => {
                     return Err(LiveError::Setup {
                         what: "addresses".to_owned(),
-                        said: format!("another hop does not get done with choosing its own: {error}"),
+                        reason: format!("another hop does not get done with choosing its own: {error}"),
                     });
                 }
             };
@@ -116,7 +116,7 @@ impl Block {
             (depth..BLOCKS).filter_map(|number| u8::try_from(number).ok()).find(|number| !used(*number));
         let number = number.ok_or_else(|| LiveError::Setup {
             what: "addresses".to_owned(),
-            said: "198.18.0.0 to 198.18.255.0 are all in use here".to_owned(),
+            reason: "198.18.0.0 to 198.18.255.0 are all in use here".to_owned(),
         })?;
         Ok(Self { number, depth: depth + 1, ipv6: kernel_has_ipv6() })
     }

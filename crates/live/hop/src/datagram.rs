@@ -37,7 +37,7 @@ impl Datagram {
     /// Creates a datagram from `bytes` for the host `destination`. Any content is allowed: a packet that cannot be
     /// parsed is carried unchanged.
     pub fn new(bytes: &[u8], destination: HostId) -> Self {
-        Self { bytes: bytes.into(), destination, summary: Summary::of(bytes), entry: None }
+        Self { bytes: bytes.into(), destination, summary: Summary::parse(bytes), entry: None }
     }
 
     /// The same packet, marked as received from a device.
@@ -53,7 +53,7 @@ impl Datagram {
     /// A packet received as `bytes` on a link-layer ACK. Its destination follows from its address; `None` if there is
     /// none.
     fn addressed(bytes: &[u8], addresses: &AddressTable) -> Option<Self> {
-        let summary = Summary::of(bytes);
+        let summary = Summary::parse(bytes);
         let [_, destination] = summary.addresses?;
         Some(Self { bytes: bytes.into(), destination: addresses.host_at(destination)?, summary, entry: None })
     }
@@ -126,7 +126,7 @@ impl TcpSummary {
 }
 
 impl Summary {
-    fn of(bytes: &[u8]) -> Self {
+    fn parse(bytes: &[u8]) -> Self {
         let Some((headers, len)) = whole(bytes) else { return Self::default() };
         let payload_from = |header_len: u32| len.saturating_sub(headers.header_len + header_len);
         let content = match &headers.transport {

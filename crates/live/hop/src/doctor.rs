@@ -203,16 +203,22 @@ mod tests {
 
     #[test]
     fn the_setting_that_forbids_namespaces_is_named() {
-        let of = |path: &'static str, value: &'static str| {
+        let obstacle_for = |path: &'static str, value: &'static str| {
             obstacle(|asked| (asked == path).then(|| format!("{value}\n")))
         };
         let apparmor = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns";
         assert!(
-            of(apparmor, "1").unwrap().contains("sysctl -w kernel.apparmor_restrict_unprivileged_userns=0")
+            obstacle_for(apparmor, "1")
+                .unwrap()
+                .contains("sysctl -w kernel.apparmor_restrict_unprivileged_userns=0")
         );
-        assert_eq!(of(apparmor, "0"), None);
-        assert!(of("/proc/sys/kernel/unprivileged_userns_clone", "0").unwrap().contains("_clone=1"));
-        assert!(of("/proc/sys/user/max_user_namespaces", "0").unwrap().contains("max_user_namespaces"));
+        assert_eq!(obstacle_for(apparmor, "0"), None);
+        assert!(
+            obstacle_for("/proc/sys/kernel/unprivileged_userns_clone", "0").unwrap().contains("_clone=1")
+        );
+        assert!(
+            obstacle_for("/proc/sys/user/max_user_namespaces", "0").unwrap().contains("max_user_namespaces")
+        );
         assert_eq!(obstacle(|_| None), None, "a kernel without any of them");
     }
 

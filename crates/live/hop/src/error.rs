@@ -35,12 +35,12 @@ pub enum LiveError {
         allowed: &'static str,
     },
     /// A program for setting up networks is missing or failed.
-    #[error("{what}: {said}")]
+    #[error("{what}: {reason}")]
     Setup {
         /// The action.
         what: String,
         /// Its error message.
-        said: String,
+        reason: String,
     },
     /// The user's command could not be started.
     #[error("{command}: {source}")]

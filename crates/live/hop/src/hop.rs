@@ -149,8 +149,8 @@ pub fn run(
     }
     let shim = match (plan.shim(), readers) {
         (Some(config), Some(listener)) => {
-            let made = NearShim::new(config, listener);
-            Some(made.map_err(LiveError::io("the socket of FWP's readers"))?)
+            let created = NearShim::new(config, listener);
+            Some(created.map_err(LiveError::io("the socket of FWP's readers"))?)
         }
         _ => None,
     };
@@ -382,13 +382,13 @@ impl Hop<'_> {
         let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(longest.as_nanos()));
         match ppoll(&mut fds, Some(timeout), None) {
             Ok(_) => {
-                let [stopped, near, far, said] = fds.map(|fd| fd.any());
+                let [stopped, near, far, readers_ready] = fds.map(|fd| fd.any());
                 for (port, sent) in self.ports.iter_mut().zip([near, far]) {
                     if sent == Some(true) {
                         port.looks_at = Instant::ZERO;
                     }
                 }
-                if let Some(shim) = self.shim.as_mut().filter(|_| said == Some(true)) {
+                if let Some(shim) = self.shim.as_mut().filter(|_| readers_ready == Some(true)) {
                     shim.look_now();
                 }
                 Ok(stopped.unwrap_or(true))

@@ -79,7 +79,8 @@ impl Merger {
     /// Returns false if it cannot be merged. The caller must then flush and pass it on itself, because it may belong to
     /// any connection.
     pub fn take(&mut self, packet: &[u8], mut give: impl FnMut(Option<Header>, &mut [u8])) -> bool {
-        let Some(shape) = Shape::of(packet).filter(|shape| self.what == Merge::All || !shape.is_tcp) else {
+        let Some(shape) = Shape::parse(packet).filter(|shape| self.what == Merge::All || !shape.is_tcp)
+        else {
             return false;
         };
         let mut place = None;
@@ -181,7 +182,7 @@ impl Train {
 impl Shape {
     /// The shape of a complete packet with payload and without IP options or extensions. It must be UDP, or TCP with no
     /// flags other than ACK and PSH.
-    fn of(packet: &[u8]) -> Option<Self> {
+    fn parse(packet: &[u8]) -> Option<Self> {
         let word = |at: usize| Some(u16::from_be_bytes([*packet.get(at)?, *packet.get(at + 1)?]));
         let (is_v4, protocol, transport_at, len) = match *packet.first()? {
             // It must not be a fragment.

@@ -113,7 +113,7 @@ pub fn leave_the_hosts_network() -> Result<(), LiveError> {
 /// # Errors
 /// If `ip` is missing or fails, with its message.
 pub fn ip_batch(script: &str) -> Result<(), LiveError> {
-    let failed = |said: String| LiveError::Setup { what: format!("{IP} -batch"), said };
+    let failed = |reason: String| LiveError::Setup { what: format!("{IP} -batch"), reason };
     let started = Command::new(IP)
         .args(["-batch", "-"])
         .stdin(Stdio::piped())
@@ -129,8 +129,8 @@ pub fn ip_batch(script: &str) -> Result<(), LiveError> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(failed(said.lines().take(3).collect::<Vec<_>>().join("; ")))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(failed(stderr.lines().take(3).collect::<Vec<_>>().join("; ")))
 }
 
 impl Side {
@@ -182,7 +182,7 @@ impl Side {
         self.order(&[CONFIGURE])?;
         match self.answer()? {
             (READY, _) => Ok(()),
-            (_, said) => Err(LiveError::Setup { what: "setting a side up".to_owned(), said }),
+            (_, reason) => Err(LiveError::Setup { what: "setting a side up".to_owned(), reason }),
         }
     }
 
@@ -198,7 +198,7 @@ impl Side {
                 command: command.to_owned(),
                 source: io::Error::from_raw_os_error(code.parse().unwrap_or(libc::ENOENT)),
             }),
-            (_, said) => Err(LiveError::Setup { what: command.to_owned(), said }),
+            (_, reason) => Err(LiveError::Setup { what: command.to_owned(), reason }),
         }
     }
 
@@ -269,11 +269,11 @@ fn first_process(inside: Inside, mut control: UnixStream) -> i32 {
     if control.read_exact(&mut order).is_err() || order[0] != CONFIGURE {
         return 1;
     }
-    let told = match set_up(&inside) {
+    let answered = match set_up(&inside) {
         Ok(()) => write_message(&mut control, READY, ""),
         Err(error) => write_message(&mut control, FAILED, &error.to_string()),
     };
-    if told.is_err() || control.read_exact(&mut order).is_err() || order[0] != START {
+    if answered.is_err() || control.read_exact(&mut order).is_err() || order[0] != START {
         return 1;
     }
     match start_command(inside) {

@@ -119,7 +119,7 @@ pub fn packets(header: &Header, packet: &mut [u8], mut give: impl FnMut(&[u8])) 
         give(packet);
         return Some(());
     }
-    Cut::of(header, packet)?.packets(packet, give)
+    Cut::new(header, packet)?.packets(packet, give)
 }
 
 /// Completes a checksum whose field contains the sum of the pseudo-header.
@@ -145,7 +145,7 @@ struct Cut {
 }
 
 impl Cut {
-    fn of(header: &Header, packet: &[u8]) -> Option<Self> {
+    fn new(header: &Header, packet: &[u8]) -> Option<Self> {
         let is_v4 = packet.first()? >> 4 == 4;
         let is_tcp = match (header.gso_type & !WITH_ECN, is_v4) {
             (TCP_V4, true) | (TCP_V6, false) => true,
@@ -291,7 +291,7 @@ mod tests {
         let headers = PacketHeaders::from_ip_slice(bytes).unwrap();
         let (stated, payload) = (headers.transport.unwrap(), headers.payload.slice());
         let mut right = stated.clone();
-        let made = match &headers.net {
+        let has_checksum = match &headers.net {
             Some(NetHeaders::Ipv4(ip, _)) => {
                 assert_eq!(ip.header_checksum, ip.calc_header_checksum());
                 assert_eq!(usize::from(ip.total_len), bytes.len());
@@ -300,7 +300,7 @@ mod tests {
             Some(NetHeaders::Ipv6(ip, _)) => right.update_checksum_ipv6(ip, payload).is_ok(),
             other => panic!("{other:?}"),
         };
-        assert!(made);
+        assert!(has_checksum);
         assert_eq!(sum(&stated), sum(&right));
         payload.to_vec()
     }

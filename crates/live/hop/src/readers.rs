@@ -91,18 +91,18 @@ impl Connections {
         send(connection.socket.as_raw_fd(), &self.message, flags) == Ok(self.message.len())
     }
 
-    fn of(&self, flow: FlowKey) -> Option<usize> {
+    fn index_of(&self, flow: FlowKey) -> Option<usize> {
         self.all.iter().position(|connection| connection.flow == Some(flow))
     }
 }
 
 impl Readers for Connections {
     fn hole(&mut self, flow: FlowKey, start: u64, end: u64) -> bool {
-        self.of(flow).is_some_and(|index| self.send(index, &ToReader::Hole { start, end }))
+        self.index_of(flow).is_some_and(|index| self.send(index, &ToReader::Hole { start, end }))
     }
 
     fn late(&mut self, flow: FlowKey, start: u64, _: u64, bytes: &[u8]) {
-        let Some(index) = self.of(flow) else { return };
+        let Some(index) = self.index_of(flow) else { return };
         for (part, start) in bytes.chunks(MAX_LATE_LEN).zip((start..).step_by(MAX_LATE_LEN)) {
             // A reader that does not receive this requests the bytes from the server.
             self.send(index, &ToReader::Late { start, bytes: part });
@@ -110,7 +110,7 @@ impl Readers for Connections {
     }
 
     fn switched(&mut self, flow: FlowKey, on: bool) {
-        if let Some(index) = self.of(flow) {
+        if let Some(index) = self.index_of(flow) {
             self.send(index, &ToReader::Switched { on });
         }
     }

@@ -213,7 +213,7 @@ const READINGS: [&str; 8] = [
 impl WayEnd {
     /// The values of [`READINGS`].
     fn readings(&self) -> [Option<f64>; READINGS.len()] {
-        let delay = |of: fn(&Delay) -> f64| self.delay.as_ref().map(of);
+        let delay = |value: fn(&Delay) -> f64| self.delay.as_ref().map(value);
         let lost = || self.packets_dropped as f64 / self.packets_sent as f64;
         [
             Some(self.sum_received.bits_per_second),
@@ -240,8 +240,8 @@ impl Transfer {
 
     /// The names of [`readings`](Self::readings).
     pub fn reading_names() -> Vec<String> {
-        let of = |prefix: &'static str| READINGS.iter().map(move |name| format!("{prefix}{name}"));
-        ["", "down_", "up_"].into_iter().flat_map(of).collect()
+        let names = |prefix: &'static str| READINGS.iter().map(move |name| format!("{prefix}{name}"));
+        ["", "down_", "up_"].into_iter().flat_map(names).collect()
     }
 }
 

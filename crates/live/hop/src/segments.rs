@@ -202,22 +202,22 @@ mod tests {
                     timestamps: stamps,
                     ..Segment::default()
                 };
-                let made = like.forged(&segment, (len > 0).then_some((MARKER, 42)));
-                assert_eq!(made.segment(), Some(segment));
-                assert!(made.is_intact());
-                assert_eq!((made.flow_key(), made.destination()), (like.flow_key(), like.destination()));
-                assert!(MARKER.matches(42, made.payload()));
+                let forged = like.forged(&segment, (len > 0).then_some((MARKER, 42)));
+                assert_eq!(forged.segment(), Some(segment));
+                assert!(forged.is_intact());
+                assert_eq!((forged.flow_key(), forged.destination()), (like.flow_key(), like.destination()));
+                assert!(MARKER.matches(42, forged.payload()));
                 let header_len = if is_v4 { 20 } else { 40 };
                 // Another implementation can parse it.
-                let tcp = TcpHeaderSlice::from_slice(&made.bytes()[header_len..]).unwrap();
+                let tcp = TcpHeaderSlice::from_slice(&forged.bytes()[header_len..]).unwrap();
                 assert_eq!((tcp.source_port(), tcp.destination_port()), (80, 40_000));
                 if is_v4 {
-                    let ip = Ipv4HeaderSlice::from_slice(made.bytes()).unwrap().to_header();
+                    let ip = Ipv4HeaderSlice::from_slice(forged.bytes()).unwrap().to_header();
                     assert_eq!(ip.header_checksum, ip.calc_header_checksum());
                     assert_eq!(
                         tcp.calc_checksum_ipv4(
-                            &Ipv4HeaderSlice::from_slice(made.bytes()).unwrap(),
-                            made.payload()
+                            &Ipv4HeaderSlice::from_slice(forged.bytes()).unwrap(),
+                            forged.payload()
                         )
                         .unwrap(),
                         tcp.checksum()
@@ -233,8 +233,8 @@ mod tests {
             for (marked, unmarked) in [(3, 2), (2, 2), (1, 1), (0, 0)] {
                 let mut bytes = packet(is_v4, b"hello").bytes().to_vec();
                 bytes[place] |= marked << shift;
-                let made = Datagram::new(&bytes, HostId(3)).forged(&Segment::default(), None);
-                assert_eq!(made.bytes()[place] >> shift & 3, unmarked);
+                let forged = Datagram::new(&bytes, HostId(3)).forged(&Segment::default(), None);
+                assert_eq!(forged.bytes()[place] >> shift & 3, unmarked);
             }
         }
     }

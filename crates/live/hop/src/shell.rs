@@ -251,12 +251,12 @@ impl RunningHop {
         // Created before the command starts, so that it already exists when a program looks for it.
         let readers = plan.shim().map(|_| listen_in(near.process()));
         let readers = readers.transpose().map_err(LiveError::io("the socket of FWP's readers"))?;
-        let (stop, told) = UnixStream::pair().map_err(LiveError::io("socketpair"))?;
+        let (stop, stopped) = UnixStream::pair().map_err(LiveError::io("socketpair"))?;
         let shared: Shared = Arc::new(Mutex::new(Snapshot::default()));
         let theirs = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("hop".to_owned())
-            .spawn(move || hop::run(&plan, block, tuns, readers, &told, pcap, &theirs))
+            .spawn(move || hop::run(&plan, block, tuns, readers, &stopped, pcap, &theirs))
             .map_err(LiveError::io("a thread for the hop"))?;
         Ok(Self { thread, stop, shared })
     }
@@ -330,7 +330,7 @@ impl Watched {
                     Ending::Exited(status) => Ok(status),
                     Ending::Gone => Err(LiveError::Setup {
                         what: "the command's side".to_owned(),
-                        said: "was killed".to_owned(),
+                        reason: "was killed".to_owned(),
                     }),
                 };
             }

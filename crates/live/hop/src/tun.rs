@@ -79,10 +79,10 @@ impl Tun {
     /// If the kernel does not support or permit it.
     pub fn create() -> Result<Self, TunError> {
         let file = open(libc::O_NONBLOCK | libc::O_CLOEXEC).map_err(TunError::Open)?;
-        Self::of(file).map_err(TunError::Make)
+        Self::from_file(file).map_err(TunError::Make)
     }
 
-    fn of(file: File) -> io::Result<Self> {
+    fn from_file(file: File) -> io::Result<Self> {
         // SAFETY: an `ifreq` of zeros is a valid one.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         for (place, byte) in request.ifr_name.iter_mut().zip(b"tacit%d") {

@@ -251,8 +251,8 @@ pub(crate) fn maps_named(name: &str, value_bytes: u32) -> io::Result<Vec<OwnedFd
             query = query.word(8, info.as_mut_ptr() as u64);
             // SAFETY: the kernel writes as many bytes as are given, and they outlive the call.
             unsafe { query.call(OBJ_GET_INFO_BY_FD) }?;
-            let is_named =
-                CStr::from_bytes_until_nul(&info[24..]).is_ok_and(|own| own.to_bytes() == name.as_bytes());
+            let is_named = CStr::from_bytes_until_nul(&info[24..])
+                .is_ok_and(|found_name| found_name.to_bytes() == name.as_bytes());
             if is_named && info[12..16] == value_bytes.to_ne_bytes() {
                 found.push(map);
             }

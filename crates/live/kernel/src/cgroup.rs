@@ -63,14 +63,14 @@ pub fn open(path: &Path) -> Result<File, LiveError> {
 }
 
 /// The group of this process.
-fn own() -> Result<PathBuf, LiveError> {
+fn own_group() -> Result<PathBuf, LiveError> {
     let file = "/proc/self/cgroup";
     let groups = fs::read_to_string(file).map_err(LiveError::io(file))?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
     let root = root()?;
-    let own = root.join(path);
+    let group = root.join(path);
     // The group of a process that was moved out of its cgroup namespace has no path here.
-    Ok(if own.is_dir() { own } else { root })
+    Ok(if group.is_dir() { group } else { root })
 }
 
 /// A control group for a command. When this value is dropped or this process dies, the processes in the group are
@@ -90,7 +90,7 @@ impl Group {
     /// # Errors
     /// If the kernel does not permit it.
     pub fn make() -> Result<Self, LiveError> {
-        let parent = own()?;
+        let parent = own_group()?;
         remove_abandoned(&parent);
         let path = Self::make_directory(&parent)?;
         let locked = open(&path).and_then(|directory| {
@@ -170,7 +170,7 @@ fn start_watcher(path: &Path) -> Result<Child, LiveError> {
         _ => {
             drop(watcher.stdin.take());
             let _ = watcher.wait();
-            Err(LiveError::Setup { what: "a watcher".to_owned(), said: "did not start".to_owned() })
+            Err(LiveError::Setup { what: "a watcher".to_owned(), reason: "did not start".to_owned() })
         }
     }
 }
@@ -184,7 +184,7 @@ pub fn watch(path: &Path) -> Result<(), LiveError> {
     // The watcher may be called by anyone, and must only kill groups created by `Group`.
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if !name.starts_with(PREFIX) {
-        return Err(LiveError::Setup { what: path.display().to_string(), said: "is not ours".to_owned() });
+        return Err(LiveError::Setup { what: path.display().to_string(), reason: "is not ours".to_owned() });
     }
     let directory = open(path)?;
     let _lock = Flock::lock(directory, FlockArg::LockSharedNonblock)
@@ -226,7 +226,7 @@ fn remove_groups_below(path: &Path) {
 /// Removes groups below that of this process whose owner and watcher were both killed, as happens when their PID
 /// namespace ends.
 pub fn remove_abandoned_groups() {
-    if let Ok(parent) = own() {
+    if let Ok(parent) = own_group() {
         remove_abandoned(&parent);
     }
 }

@@ -39,15 +39,15 @@ pub struct Settings {
 /// The checks of `tacit doctor` for the congestion control, for listing its flows and for the thinner. They load the
 /// programs and unload them again.
 pub fn doctor() -> [Check; 3] {
-    let said = |name, needed_for, checked: Result<String, LiveError>| {
+    let check_of = |name, needed_for, checked: Result<String, LiveError>| {
         let works = checked.is_ok();
         let found = checked.unwrap_or_else(|error| error.to_string());
         Check { name, works, found, needed_for, required: false }
     };
     [
-        said("rre", "tacit rre", check()),
-        said("rre status", "tacit rre status", check_status()),
-        said("thin", "tacit thin in the kernel", thin::check()),
+        check_of("rre", "tacit rre", check()),
+        check_of("rre status", "tacit rre status", check_status()),
+        check_of("thin", "tacit thin in the kernel", thin::check()),
     ]
 }
 

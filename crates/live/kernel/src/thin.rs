@@ -80,7 +80,7 @@ impl Thinner {
         })?;
         let frames = FrameSocket::open(device, link_octets).map_err(refused("cannot send frames"))?;
         let cookie = frames.cookie().map_err(refused("cannot name a socket"))?;
-        let queue = Queue::of(device).map_err(refused("cannot ask for a queue"))?;
+        let queue = Queue::open(device).map_err(refused("cannot ask for a queue"))?;
         let mut settings = [0; SETTINGS_BYTES];
         settings[..8].copy_from_slice(&cookie.to_ne_bytes());
         settings[8..12].copy_from_slice(&link_octets.to_ne_bytes());

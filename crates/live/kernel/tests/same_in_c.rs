@@ -322,8 +322,8 @@ mod loaded {
             Ok(loaded) => Some(loaded),
             Err(error) if nix::unistd::Uid::effective().is_root() => panic!("{error}"),
             Err(error) => {
-                let said = format!("SKIPPED: {error}: THE LOADED PROGRAM WAS NOT COMPARED WITH THE RUST");
-                let _ = writeln!(std::io::stderr(), "{said}");
+                let message = format!("SKIPPED: {error}: THE LOADED PROGRAM WAS NOT COMPARED WITH THE RUST");
+                let _ = writeln!(std::io::stderr(), "{message}");
                 None
             }
         }

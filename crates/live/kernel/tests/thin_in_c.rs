@@ -341,12 +341,12 @@ impl Stream {
             139 => self.syn(core),
             140..=150 => {
                 let (sent, waiting) = (self.sent, self.waiting);
-                self.tell(Event::Queue { now, sent, waiting }, core);
+                self.apply(Event::Queue { now, sent, waiting }, core);
             }
             151..=165 => {
                 if let Some(packet) = self.held.pop() {
                     self.waiting += 66;
-                    self.tell(Event::Passed { now, len: 66, packet }, core);
+                    self.apply(Event::Passed { now, len: 66, packet }, core);
                 }
             }
             _ => {
@@ -358,12 +358,12 @@ impl Stream {
                 written.payload_len = if self.draws.one_in(9) { 0 } else { 1_448 };
                 let packet = written.packet();
                 let packet = self.mutated(packet);
-                self.tell(Event::Heard { now, packet }, core);
+                self.apply(Event::Heard { now, packet }, core);
             }
         }
     }
 
-    fn tell(&mut self, event: Event, core: &mut Core) {
+    fn apply(&mut self, event: Event, core: &mut Core) {
         core.happen(&event);
         self.events.push(event);
     }
@@ -386,7 +386,7 @@ impl Stream {
             options.truncate(4);
         }
         let answer = Written { flags: 0x12, ack: self.number.wrapping_add(1), options, ..syn };
-        self.tell(Event::Heard { now: self.now, packet: answer.packet() }, core);
+        self.apply(Event::Heard { now: self.now, packet: answer.packet() }, core);
     }
 }
 

@@ -101,9 +101,9 @@ pub fn keep(
             drop(tokio::task::spawn_blocking(move || drop(node)));
             // The user is not asked again: a server that was not trusted at first is not trusted now.
             let failed = |why: &NodeError, wait| report(LinkEvent::RetryFailed(why, wait));
-            let made = attempts(&connector, |_| false, None, failed).await;
-            (node, connection) = match made {
-                Ok(made) => made,
+            let reconnected = attempts(&connector, |_| false, None, failed).await;
+            (node, connection) = match reconnected {
+                Ok(reconnected) => reconnected,
                 Err(error) => return error,
             };
             report(LinkEvent::Restored);

@@ -101,8 +101,8 @@ impl Page {
         self.gauge("tack_held_bytes_max", "Bound of the memory of stream buffers.", metrics.bytes_held_max);
         let given_up = counters.streams_given_up;
         self.counter("tack_streams_given_up_total", "Streams reset for lack of memory.", given_up);
-        let made = counters.connections_made;
-        self.counter("tack_connections_total", "Connections established.", made);
+        let connections = counters.connections_made;
+        self.counter("tack_connections_total", "Connections established.", connections);
         let ended = [
             ("silent", counters.ended_silent),
             ("peer", counters.ended_by_peer),

@@ -128,8 +128,9 @@ pub struct Keys {
 
 impl Keys {
     fn identities(self) -> (Identity, Identity) {
-        let of = |role: &str, key: PublicKey| Identity::new(&[role.as_bytes(), key.as_bytes()].concat());
-        (of("tacit pair, client ", self.client), of("tacit pair, server ", self.server))
+        let identity =
+            |role: &str, key: PublicKey| Identity::new(&[role.as_bytes(), key.as_bytes()].concat());
+        (identity("tacit pair, client ", self.client), identity("tacit pair, server ", self.server))
     }
 }
 
@@ -219,18 +220,18 @@ impl Pairing {
         }
         let Message::Confirm { mac: shown } = read(reader).await? else { return Err(unexpected()) };
         let secret = state.finish(&theirs).unwrap_or_default();
-        let said = transcript(&name, &theirs, &ours);
+        let transcript = transcript(&name, &theirs, &ours);
         // Constant-time comparison.
         let is_right = !secret.is_empty()
             && name.len() <= NAME_BYTES_MAX
-            && blake3::Hash::from(mac(&secret, "client", &said)) == blake3::Hash::from(shown);
+            && blake3::Hash::from(mac(&secret, "client", &transcript)) == blake3::Hash::from(shown);
         if !is_right {
             write(writer, &Message::Refused { is_code: true }).await?;
             return Err(PairError::WrongCode);
         }
         // A code is good for one pairing.
         self.guesses.store(GUESSES_MAX, Relaxed);
-        Ok((name, mac(&secret, "server", &said)))
+        Ok((name, mac(&secret, "server", &transcript)))
     }
 
     /// True if the code was used, or no more guesses are accepted.
@@ -260,12 +261,12 @@ pub async fn pair<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
             return Err(PairError::Version(version));
         }
         let secret = state.finish(&theirs).map_err(|_| PairError::WrongCode)?;
-        let said = transcript(name, &ours, &theirs);
-        write(writer, &Message::Confirm { mac: mac(&secret, "client", &said) }).await?;
+        let transcript = transcript(name, &ours, &theirs);
+        write(writer, &Message::Confirm { mac: mac(&secret, "client", &transcript) }).await?;
         match read(reader).await? {
             Message::Confirm { mac: shown } => {
-                let own = blake3::Hash::from(mac(&secret, "server", &said));
-                if own == blake3::Hash::from(shown) { Ok(()) } else { Err(PairError::WrongCode) }
+                let expected = blake3::Hash::from(mac(&secret, "server", &transcript));
+                if expected == blake3::Hash::from(shown) { Ok(()) } else { Err(PairError::WrongCode) }
             }
             Message::Refused { is_code: true } => Err(PairError::WrongCode),
             Message::Refused { is_code: false } => Err(PairError::Guessed),

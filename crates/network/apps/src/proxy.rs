@@ -74,7 +74,7 @@ impl ReplyCode {
 ///
 /// # Errors
 /// If the server end does not connect, or the stream breaks.
-pub async fn ask<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+pub async fn request_target<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     target: &Target,
     reader: &mut R,
     writer: &mut W,
@@ -91,11 +91,11 @@ pub async fn ask<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     }
 }
 
-/// Reads the target that [`ask`] writes.
+/// Reads the target that [`request_target`] writes.
 ///
 /// # Errors
 /// If it is not a target, or the stream breaks.
-pub async fn asked<R: AsyncRead + Unpin>(reader: &mut R) -> Result<Target, ProxyError> {
+pub async fn read_target<R: AsyncRead + Unpin>(reader: &mut R) -> Result<Target, ProxyError> {
     let length = usize::from(reader.read_u16().await?);
     if length > TARGET_BYTES_MAX {
         return Err(ProxyError::Protocol("the target is too long".into()));

@@ -137,8 +137,10 @@ impl Store {
         };
         let identity = Identity::generate();
         // The complete file is linked to its name, which fails if the name exists.
-        self.place(&path, |own| identity.save(own).and_then(|()| Ok(fs::hard_link(own, &path)?)))
-            .map_err(failed)?;
+        self.place(&path, |temporary| {
+            identity.save(temporary).and_then(|()| Ok(fs::hard_link(temporary, &path)?))
+        })
+        .map_err(failed)?;
         Ok(identity)
     }
 
@@ -286,11 +288,11 @@ impl Store {
             "# NAME KEY, and client where it may connect to this machine\n{}",
             lines.collect::<String>()
         );
-        self.place(&path, |own| {
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(own)?;
+        self.place(&path, |temporary| {
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(temporary)?;
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
-            fs::rename(own, &path)
+            fs::rename(temporary, &path)
         })
         .map_err(|source| TrustError::Io { path: path.clone(), source })
     }
@@ -302,10 +304,10 @@ impl Store {
         write: impl FnOnce(&Path) -> Result<(), E>,
     ) -> Result<(), E> {
         self.make_directory()?;
-        let own = path.with_extension(format!("{}.new", std::process::id()));
-        let result = write(&own);
+        let temporary = path.with_extension(format!("{}.new", std::process::id()));
+        let result = write(&temporary);
         // Fails if the file was renamed, which needs no handling.
-        let _ = fs::remove_file(&own);
+        let _ = fs::remove_file(&temporary);
         result
     }
 }
@@ -341,9 +343,9 @@ mod tests {
     fn a_private_key_is_made_once_and_refused_where_others_may_read_it() {
         let (_directory, store) = store();
         assert!(matches!(store.read_identity(), Err(TrustError::NoIdentity(_))));
-        let made = store.make_identity().unwrap();
+        let created = store.make_identity().unwrap();
         assert!(matches!(store.make_identity(), Err(TrustError::Exists(_))));
-        assert_eq!(store.read_identity().unwrap().public_key(), made.public_key());
+        assert_eq!(store.read_identity().unwrap().public_key(), created.public_key());
         assert_eq!(fs::read_dir(store.identity().parent().unwrap()).unwrap().count(), 1, "nothing is left");
         for mode in [0o640, 0o604] {
             fs::set_permissions(store.identity(), Permissions::from_mode(mode)).unwrap();
@@ -354,12 +356,16 @@ mod tests {
     #[test]
     fn the_directory_is_its_owners_whatever_it_was() {
         let (_directory, store) = store();
-        let own = store.identity().parent().unwrap().to_owned();
+        let directory = store.identity().parent().unwrap().to_owned();
         for mode in [0o777, 0o755, 0o500] {
-            fs::create_dir_all(&own).unwrap();
-            fs::set_permissions(&own, Permissions::from_mode(mode)).unwrap();
+            fs::create_dir_all(&directory).unwrap();
+            fs::set_permissions(&directory, Permissions::from_mode(mode)).unwrap();
             store.trust(peer("box", key(1))).unwrap();
-            assert_eq!(fs::metadata(&own).unwrap().permissions().mode() & 0o777, OWNER_ONLY, "{mode:o}");
+            assert_eq!(
+                fs::metadata(&directory).unwrap().permissions().mode() & 0o777,
+                OWNER_ONLY,
+                "{mode:o}"
+            );
         }
     }
 

@@ -22,25 +22,25 @@ fn a_list_as_long_as_is_taken_stays_below_1_gib() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let outcome = runtime.block_on(async {
         let (mine, theirs) = duplex(1 << 20);
-        let (mut heard, said) = split(mine);
+        let (mut reader, writer) = split(mine);
         let saying = async {
-            let mut said = BufWriter::with_capacity(1 << 16, said);
+            let mut writer = BufWriter::with_capacity(1 << 16, writer);
             let work = Work::Push { path: String::new(), is_directory: true };
-            wire::write(&mut said, &Message::hello()).await?;
-            wire::write(&mut said, &Message::Ask { work, options }).await?;
+            wire::write(&mut writer, &Message::hello()).await?;
+            wire::write(&mut writer, &Message::Ask { work, options }).await?;
             let width = NAMES_BYTES_MAX / ENTRIES_MAX - 20;
             for number in 0..ENTRIES_MAX {
                 let path = format!("{number:0width$}");
                 let entry = Entry { path, kind: Kind::Directory, mtime: Timestamp::default(), mode: 0o755 };
-                wire::write(&mut said, &Message::Entry(entry)).await?;
+                wire::write(&mut writer, &Message::Entry(entry)).await?;
             }
-            wire::write(&mut said, &Message::EntriesEnd { is_top_listed: true }).await?;
-            said.flush().await?;
-            Ok::<_, CopyError>(said)
+            wire::write(&mut writer, &Message::EntriesEnd { is_top_listed: true }).await?;
+            writer.flush().await?;
+            Ok::<_, CopyError>(writer)
         };
         let hearing = async {
             let mut buffer = vec![0; 1 << 16];
-            while heard.read(&mut buffer).await? > 0 {}
+            while reader.read(&mut buffer).await? > 0 {}
             Ok::<_, CopyError>(())
         };
         let serving = async {

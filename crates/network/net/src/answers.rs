@@ -132,7 +132,7 @@ impl Request {
     }
 
     /// A request for `holes`, fewer than the ranges that `shape` allows, after `number` earlier requests for the file.
-    pub fn of(number: u64, holes: &[(RequestId, Range)], shape: &Shape) -> Self {
+    pub fn new(number: u64, holes: &[(RequestId, Range)], shape: &Shape) -> Self {
         let mut ranges: Vec<_> = holes.iter().map(|(id, range)| (Some(*id), *range)).collect();
         if shape.splits {
             let room = shape.ranges_max.saturating_sub(ranges.len());
@@ -191,7 +191,7 @@ pub enum AnswerEvent {
         /// for it.
         is_proven: bool,
     },
-    /// The head of the answer to this request (see [`Request::of`]) names the expected version of the file.
+    /// The head of the answer to this request (see [`Request::new`]) names the expected version of the file.
     Proven(u64),
     /// This repair request gets no more bytes.
     Ended(RequestId),

@@ -307,12 +307,12 @@ mod tests {
 
     #[test]
     fn boundaries_are_found_or_refused() {
-        let of = |text: &str| boundary(text.as_bytes()).map(|found| String::from_utf8(found).unwrap());
+        let parsed = |text: &str| boundary(text.as_bytes()).map(|found| String::from_utf8(found).unwrap());
         assert_eq!(
-            of("multipart/byteranges; boundary=00000000000000000007").as_deref(),
+            parsed("multipart/byteranges; boundary=00000000000000000007").as_deref(),
             Some("00000000000000000007")
         );
-        assert_eq!(of("Multipart/Byteranges;charset=x; BOUNDARY=\"a:b\"").as_deref(), Some("a:b"));
+        assert_eq!(parsed("Multipart/Byteranges;charset=x; BOUNDARY=\"a:b\"").as_deref(), Some("a:b"));
         for bad in [
             "multipart/byteranges",
             "multipart/byteranges; boundary=",
@@ -323,9 +323,9 @@ mod tests {
             "multipart/mixed; boundary=a",
             "text/plain; boundary=a",
         ] {
-            assert_eq!(of(bad), None, "{bad}");
+            assert_eq!(parsed(bad), None, "{bad}");
         }
-        assert_eq!(of(&format!("multipart/byteranges; boundary={}", "a".repeat(71))), None);
+        assert_eq!(parsed(&format!("multipart/byteranges; boundary={}", "a".repeat(71))), None);
     }
 
     #[test]

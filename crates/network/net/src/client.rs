@@ -51,7 +51,7 @@ pub struct RequestedRange {
 impl RequestedRange {
     /// The range of a request, if it asks for a single range with a known start and does not accept codings. Other
     /// range requests must be answered by the server alone.
-    pub fn of(headers: &HeaderMap) -> Option<Self> {
+    pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let mut values = headers.get_all(RANGE).iter();
         let value = values.next().filter(|_| values.next().is_none())?.as_bytes().trim_ascii();
         let (unit, range) = value.split_at_checked(6)?;
@@ -93,7 +93,7 @@ pub async fn get(
     headers: &HeaderMap,
     registered: bool,
 ) -> Result<Answer, NetError> {
-    ask(connector, headers, None, registered).await
+    request(connector, headers, None, registered).await
 }
 
 /// Requests the `wanted` range of a file with `headers`, which are end-to-end. Holes are repaired. The answer is for
@@ -106,7 +106,7 @@ pub async fn get_part(
     headers: &HeaderMap,
     wanted: RequestedRange,
 ) -> Result<Answer, NetError> {
-    ask(connector, headers, Some(wanted), true).await
+    request(connector, headers, Some(wanted), true).await
 }
 
 /// The first answer.
@@ -129,10 +129,10 @@ async fn first(
     let parallel_max = connector.settings.repair.parallel_max;
     let most = if registered && connector.has_shim() { TRIES_MAX.min(parallel_max) } else { 1 };
     let mut tries = JoinSet::new();
-    let mut made = 0;
+    let mut started = 0;
     loop {
-        if made < most.max(1) {
-            made += 1;
+        if started < most.max(1) {
+            started += 1;
             tries.spawn(try_first(Arc::clone(connector), headers.clone(), span, registered));
         }
         tokio::select! {
@@ -146,7 +146,7 @@ async fn first(
                 }
                 Err(error) => return Err(NetError::Broken(error.to_string())),
             },
-            () = tokio::time::sleep(TRY_WAIT), if made < most => {}
+            () = tokio::time::sleep(TRY_WAIT), if started < most => {}
         }
     }
 }
@@ -174,7 +174,7 @@ async fn try_first(
     Ok(FirstAnswer { connection, probes: lossy.is_some(), answer })
 }
 
-async fn ask(
+async fn request(
     connector: &Arc<Connector>,
     headers: &HeaderMap,
     wanted: Option<RequestedRange>,
@@ -207,7 +207,8 @@ async fn ask(
             })
         }
         StatusCode::PARTIAL_CONTENT if probes => {
-            let validator = Validator::of(answer.headers()).filter(|_| is_uncoded(answer.headers()));
+            let validator =
+                Validator::from_headers(answer.headers()).filter(|_| is_uncoded(answer.headers()));
             match (partial(answer.headers()), validator) {
                 (Ok((has, complete)), Some(validator)) if has.start == from && has.end <= to => {
                     let begun = PartialDownload { have: 0, complete, validator };
@@ -241,7 +242,7 @@ pub async fn go_on(connector: &Arc<Connector>, begun: PartialDownload) -> Result
     let rest = Range::new(begun.have, begun.complete).ok_or(RangeError::Wrong)?;
     let entity = entity(connector, HeaderMap::new(), &begun);
     let connection = connector.connect(true).await?;
-    let (main, head) = entity.ask(connection, rest, true).await?;
+    let (main, head) = entity.request(connection, rest, true).await?;
     if main.has.start != rest.start {
         // A whole answer must be requested as such.
         return Err(RangeError::Ignored.into());
@@ -321,7 +322,7 @@ fn start(entity: Entity, body: Range, main: MainAnswer, head: Response<()>) -> A
 fn whole(answer: &Response<Incoming>) -> Option<(u64, Validator)> {
     let length = answer.headers().get(CONTENT_LENGTH).and_then(|value| number(value.as_bytes()));
     let length = length.filter(|length| *length > 0 && is_uncoded(answer.headers()))?;
-    Some((length, Validator::of(answer.headers())?))
+    Some((length, Validator::from_headers(answer.headers())?))
 }
 
 fn is_ranged(headers: &HeaderMap) -> bool {
@@ -340,18 +341,18 @@ mod tests {
 
     #[test]
     fn one_range_whose_beginning_is_known_is_wanted() {
-        let of = |range: &str, coding: Option<&str>| {
+        let wanted_range = |range: &str, coding: Option<&str>| {
             let mut headers = HeaderMap::new();
             headers.insert(RANGE, HeaderValue::from_str(range).unwrap());
             if let Some(coding) = coding {
                 headers.insert(ACCEPT_ENCODING, HeaderValue::from_str(coding).unwrap());
             }
-            RequestedRange::of(&headers).map(|wanted| (wanted.start, wanted.end))
+            RequestedRange::from_headers(&headers).map(|wanted| (wanted.start, wanted.end))
         };
-        assert_eq!(of("bytes=0-", None), Some((0, None)));
-        assert_eq!(of("Bytes=5-9", Some("identity")), Some((5, Some(10))));
+        assert_eq!(wanted_range("bytes=0-", None), Some((0, None)));
+        assert_eq!(wanted_range("Bytes=5-9", Some("identity")), Some((5, Some(10))));
         assert_eq!(
-            of("bytes=5-5", Some("identity;q=1, *;q=0")),
+            wanted_range("bytes=5-5", Some("identity;q=1, *;q=0")),
             Some((5, Some(6))),
             "as Chromium's players ask"
         );
@@ -365,13 +366,13 @@ mod tests {
             "bytes=a-b",
             "bytes=0-18446744073709551615",
         ] {
-            assert_eq!(of(others, None), None, "{others}");
+            assert_eq!(wanted_range(others, None), None, "{others}");
         }
-        assert_eq!(of("bytes=0-9", Some("gzip, identity")), None, "bytes of another coding");
-        assert_eq!(of("bytes=0-9", Some("gzip;q=0.5")), None);
+        assert_eq!(wanted_range("bytes=0-9", Some("gzip, identity")), None, "bytes of another coding");
+        assert_eq!(wanted_range("bytes=0-9", Some("gzip;q=0.5")), None);
         let mut twice = HeaderMap::new();
         twice.append(RANGE, HeaderValue::from_static("bytes=0-9"));
         twice.append(RANGE, HeaderValue::from_static("bytes=20-29"));
-        assert_eq!(RequestedRange::of(&twice), None);
+        assert_eq!(RequestedRange::from_headers(&twice), None);
     }
 }

@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn a_digest_is_read_in_either_form() {
-        let of = |lines: &[(&'static str, String)]| {
+        let digest_of = |lines: &[(&'static str, String)]| {
             let mut headers = HeaderMap::new();
             for (name, value) in lines {
                 headers.append(HeaderName::from_static(name), value.parse().unwrap());
@@ -49,10 +49,10 @@ mod tests {
             offered(&headers)
         };
         let hello = Some(HELLO_HEX.to_owned());
-        assert_eq!(of(&[("repr-digest", format!("sha-256=:{HELLO}:"))]), hello);
-        assert_eq!(of(&[("repr-digest", format!("md5=:AAAA:, sha-256=:{HELLO}:;x=1"))]), hello);
-        assert_eq!(of(&[("digest", format!("SHA-256={HELLO}"))]), hello);
-        assert_eq!(of(&[("digest", format!("SHA-256={HELLO},unixsum=3"))]), hello);
+        assert_eq!(digest_of(&[("repr-digest", format!("sha-256=:{HELLO}:"))]), hello);
+        assert_eq!(digest_of(&[("repr-digest", format!("md5=:AAAA:, sha-256=:{HELLO}:;x=1"))]), hello);
+        assert_eq!(digest_of(&[("digest", format!("SHA-256={HELLO}"))]), hello);
+        assert_eq!(digest_of(&[("digest", format!("SHA-256={HELLO},unixsum=3"))]), hello);
         let other = HELLO.replace("RK", "RL");
         for none in [
             &[][..],
@@ -64,7 +64,7 @@ mod tests {
             &[("repr-digest", format!("sha-512=:{HELLO}:"))],
             &[("repr-digest", format!("sha-256=:{HELLO}:")), ("digest", format!("sha-256={other}"))],
         ] {
-            assert_eq!(of(none), None, "{none:?}");
+            assert_eq!(digest_of(none), None, "{none:?}");
         }
     }
 }

@@ -34,7 +34,7 @@ pub struct Entity {
 
 impl Entity {
     /// Requests `range`. With `repairs`, placeholders are allowed in the body of the answer.
-    pub async fn ask(
+    pub async fn request(
         &self,
         mut connection: Connection,
         range: Range,
@@ -61,7 +61,7 @@ impl Entity {
     }
 
     /// Requests `range` on `connection`, or on a new one, which is registered with the shim if `registered`.
-    pub async fn ask_on(
+    pub async fn request_on(
         self: Arc<Self>,
         connection: Option<Connection>,
         range: Range,
@@ -71,7 +71,7 @@ impl Entity {
             Some(connection) => connection,
             None => self.connector.connect(registered).await?,
         };
-        Ok(self.ask(connection, range, registered).await?.0)
+        Ok(self.request(connection, range, registered).await?.0)
     }
 
     /// Takes the number for the next request.

@@ -148,7 +148,7 @@ impl Fetch<'_> {
                     // A public server must not redirect to addresses that only this machine can reach.
                     if connector.peer().is_some_and(is_public) {
                         let hint = ": a public server redirects there";
-                        reach = Arc::new(Reach::Public { also: Vec::new(), hint, own: None });
+                        reach = Arc::new(Reach::Public { also: Vec::new(), hint, proxy: None });
                     }
                     let next = target.join(location)?;
                     if target.is_tls && !next.is_tls {
@@ -197,7 +197,7 @@ impl Fetch<'_> {
         let fresh = bytes - done.before;
         let (connector, repaired) = (&done.answer.connector, done.answer.body.repaired());
         let hop = connector.hop();
-        let overheads = Overheads::of(connector, fresh, repaired.counters.late_bytes);
+        let overheads = Overheads::measure(connector, fresh, repaired.counters.late_bytes);
         Ok(Report {
             url: self.options.url.clone(),
             found_at: connector.target.to_string(),
@@ -218,7 +218,7 @@ impl Fetch<'_> {
                 .answer
                 .resumable
                 .as_ref()
-                .map(|_| RepairReport::of(&repaired, &hop, overheads.placeholder_bytes)),
+                .map(|_| RepairReport::new(&repaired, &hop, overheads.placeholder_bytes)),
             shim_refused: hop.refused,
             is_tls: connector.target.is_tls,
             connections: hop.connections,

@@ -35,23 +35,23 @@ pub fn worthwhile(connection: &Connection, range: Range) -> usize {
 ///
 /// # Errors
 /// If no answer arrives: the first error of the requests.
-pub async fn ask(
+pub async fn request(
     entity: Arc<Entity>,
     connection: Connection,
     range: Range,
     hedges_max: usize,
 ) -> Result<MainAnswer, NetError> {
     let usual = connection.answered_in;
-    let ask = |connection| Arc::clone(&entity).ask_on(connection, range, true);
+    let request = |connection| Arc::clone(&entity).request_on(connection, range, true);
     if hedges_max == 0 {
-        return ask(Some(connection)).await;
+        return request(Some(connection)).await;
     }
     // A head that TCP retransmits arrives a round trip later.
     let in_time = (usual + usual / 2).max(LATE_MIN);
     let mut asked = JoinSet::new();
-    asked.spawn(ask(Some(connection)));
+    asked.spawn(request(Some(connection)));
     let most = 1 + hedges_max;
-    let mut made = 1;
+    let mut started = 1;
     let mut next_at = Instant::now() + in_time;
     let (mut late, mut failed) = (None, None);
     loop {
@@ -64,15 +64,15 @@ pub async fn ask(
                 Ok(answer) => late = late.or(Some(answer)),
                 Err(error) => failed = failed.or(Some(error)),
             },
-            () = sleep_until(next_at), if made < most => {
-                made += 1;
-                asked.spawn(ask(None));
+            () = sleep_until(next_at), if started < most => {
+                started += 1;
+                asked.spawn(request(None));
                 // The next request first opens a connection.
                 next_at = Instant::now() + 2 * in_time;
             }
-            () = sleep_until(next_at), if made == most && late.is_some() => asked.abort_all(),
+            () = sleep_until(next_at), if started == most && late.is_some() => asked.abort_all(),
         }
-        if asked.is_empty() && (made == most || late.is_none()) {
+        if asked.is_empty() && (started == most || late.is_none()) {
             return match (late, failed) {
                 (Some(answer), _) => Ok(answer),
                 (None, Some(error)) => Err(error),

@@ -77,7 +77,7 @@ fn beside(destination: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-fn of(path: &Path) -> impl Fn(io::Error) -> NetError + '_ {
+fn error_at(path: &Path) -> impl Fn(io::Error) -> NetError + '_ {
     move |source| NetError::File { path: path.to_owned(), source }
 }
 
@@ -90,15 +90,15 @@ impl Incoming {
         let fresh = |place| Self { place, hash: Sha256::new(), bytes: 0, note: None };
         let Some(destination) = destination else {
             let name = PathBuf::from("standard output");
-            let file = io::stdout().as_fd().try_clone_to_owned().map_err(of(&name))?;
+            let file = io::stdout().as_fd().try_clone_to_owned().map_err(error_at(&name))?;
             return Ok(fresh(Output::Direct { file: file.into(), name }));
         };
         match fs::metadata(destination) {
             Ok(there) if there.is_dir() => {
-                return Err(of(destination)(io::ErrorKind::IsADirectory.into()));
+                return Err(error_at(destination)(io::ErrorKind::IsADirectory.into()));
             }
             Ok(there) if !there.is_file() => {
-                let file = OpenOptions::new().write(true).open(destination).map_err(of(destination))?;
+                let file = OpenOptions::new().write(true).open(destination).map_err(error_at(destination))?;
                 return Ok(fresh(Output::Direct { file, name: destination.to_owned() }));
             }
             _ => (),
@@ -109,13 +109,13 @@ impl Incoming {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         // In a directory shared with other users, a link created by one of them must not be followed.
-        let file = options.custom_flags(nix::libc::O_NOFOLLOW).open(&part).map_err(of(&part))?;
+        let file = options.custom_flags(nix::libc::O_NOFOLLOW).open(&part).map_err(error_at(&part))?;
         let file = Flock::lock(file, FlockArg::LockExclusiveNonblock)
             .map_err(|_| NetError::Busy { path: destination.clone() })?;
         // Another process may have finished between the open and the lock; the open file is then no longer the part
         // file.
-        let (own, there) = (file.metadata().map_err(of(&part))?, fs::metadata(&part));
-        if !there.is_ok_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino())) {
+        let (opened, there) = (file.metadata().map_err(error_at(&part))?, fs::metadata(&part));
+        if !there.is_ok_and(|there| (there.dev(), there.ino()) == (opened.dev(), opened.ino())) {
             return Err(NetError::Busy { path: destination });
         }
         Ok(fresh(Output::Part { file, part, note, destination }))
@@ -179,7 +179,7 @@ impl Incoming {
         let Output::Part { file, part, note, .. } = &mut self.place else { return Ok(self.bytes == 0) };
         // The order matters: state must never exist beside bytes that it does not describe.
         let _ = fs::remove_file(note);
-        file.set_len(0).and_then(|()| file.rewind()).map_err(of(part))?;
+        file.set_len(0).and_then(|()| file.rewind()).map_err(error_at(part))?;
         (self.hash, self.bytes) = (Sha256::new(), 0);
         self.note = begun.map(|begun| {
             let checked = PrefixDigest { bytes: 0, sha256: self.sha256() };
@@ -196,14 +196,14 @@ impl Incoming {
             return Ok(());
         };
         note.checked = PrefixDigest { bytes, sha256 };
-        let text = serde_json::to_vec(note).map_err(|error| of(path)(error.into()))?;
+        let text = serde_json::to_vec(note).map_err(|error| error_at(path)(error.into()))?;
         // It is renamed once it is complete.
         let new = beside(path, ".new");
         let _ = fs::remove_file(&new);
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).custom_flags(nix::libc::O_NOFOLLOW);
         let written = options.open(&new).and_then(|mut file| file.write_all(&text));
-        written.and_then(|()| fs::rename(&new, path)).map_err(of(path))
+        written.and_then(|()| fs::rename(&new, path)).map_err(error_at(path))
     }
 
     /// Appends bytes.
@@ -215,7 +215,7 @@ impl Incoming {
             Output::Part { file, part, .. } => (file.write_all(bytes), part),
             Output::Direct { file, name } => (file.write_all(bytes), name),
         };
-        result.map_err(of(name))?;
+        result.map_err(error_at(name))?;
         self.hash.update(bytes);
         self.bytes += bytes.len() as u64;
         let noted = self.note.as_ref().map_or(u64::MAX, |note| note.checked.bytes);
@@ -238,8 +238,8 @@ impl Incoming {
     /// If that fails; the part file remains.
     pub fn commit(self) -> Result<(), NetError> {
         let Output::Part { file, part, note, destination } = &self.place else { return Ok(()) };
-        file.sync_all().map_err(of(part))?;
-        fs::rename(part, destination).map_err(of(destination))?;
+        file.sync_all().map_err(error_at(part))?;
+        fs::rename(part, destination).map_err(error_at(destination))?;
         let _ = fs::remove_file(note);
         let folder = destination.parent().filter(|folder| !folder.as_os_str().is_empty());
         // The new name is durable once its directory is synced, which not every file system supports.

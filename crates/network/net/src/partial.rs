@@ -25,17 +25,17 @@ pub enum Validator {
 
 impl Validator {
     /// The strong validator of a response, if it has one.
-    pub fn of(headers: &HeaderMap) -> Option<Self> {
+    pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
         if headers.contains_key(ETAG) {
             // A weak tag must not be replaced by a date (RFC 9110 section 13.1.5).
             let tag = text(headers, ETAG)?;
             return is_strong_tag(tag).then(|| Self::Tag(tag.to_owned()));
         }
         let (modified, date) = (text(headers, LAST_MODIFIED)?, text(headers, DATE)?);
-        let (changed, said) =
+        let (changed, date_sent) =
             (httpdate::parse_http_date(modified).ok()?, httpdate::parse_http_date(date).ok()?);
         // The date must be at least one second old: otherwise the file may have changed twice within that second.
-        let is_strong = said.duration_since(changed).is_ok_and(|age| age >= Duration::from_secs(1));
+        let is_strong = date_sent.duration_since(changed).is_ok_and(|age| age >= Duration::from_secs(1));
         is_strong.then(|| Self::Date(modified.to_owned()))
     }
 
@@ -227,7 +227,7 @@ mod tests {
             (&[modified], None),
         ];
         for (lines, expected) in cases {
-            let found = Validator::of(&headers(lines));
+            let found = Validator::from_headers(&headers(lines));
             assert_eq!(found.as_ref().map(Validator::as_str), expected, "{lines:?}");
         }
     }

@@ -147,7 +147,7 @@ impl ConnectionPool {
     }
 
     /// Sends a copy of a request on an idle connection; the first answer is used.
-    pub fn ask_again(&mut self, now: Instant, request: Request) {
+    pub fn send_copy(&mut self, now: Instant, request: Request) {
         if let Some(line) = self.lines.iter_mut().find(|line| line.has_room(1)) {
             (line.quiet_since, line.asked_at, line.asked) = (now, Some(now), 1);
             let _ = line.requests.try_send(request);
@@ -156,7 +156,7 @@ impl ConnectionPool {
 
     /// Sends a request for `ids` on the first connection with room, so that busy connections stay busy. Returns false
     /// if none has room.
-    pub fn ask(
+    pub fn send(
         &mut self,
         now: Instant,
         pipelined: usize,
@@ -177,7 +177,7 @@ impl ConnectionPool {
     /// Connection `id` is open.
     pub fn opened(&mut self, id: ConnectionId) {
         self.unopened = 0;
-        self.of(id).into_iter().for_each(|line| line.open = true);
+        self.find(id).into_iter().for_each(|line| line.open = true);
     }
 
     /// Connection `id` delivered bytes, including the last ones of `ended`, and `answered` complete answers. Returns
@@ -192,7 +192,7 @@ impl ConnectionPool {
         if answered > 0 {
             self.failures = 0;
         }
-        let line = self.of(id)?;
+        let line = self.find(id)?;
         line.has_answered |= answered > 0;
         (line.quiet_since, line.is_given_up) = (now, false);
         line.asked = line.asked.saturating_sub(answered);
@@ -248,7 +248,7 @@ impl ConnectionPool {
         });
     }
 
-    fn of(&mut self, id: ConnectionId) -> Option<&mut PooledConnection> {
+    fn find(&mut self, id: ConnectionId) -> Option<&mut PooledConnection> {
         self.lines.iter_mut().find(|line| line.id == id)
     }
 }

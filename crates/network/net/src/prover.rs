@@ -53,7 +53,7 @@ impl Prover {
                 let opening = async move { Ok((entity.connector.connect(false).await?, None)) };
                 self.asking = Some(Box::pin(opening));
             }
-            Some(connection) if is_due => self.asking = Some(Box::pin(ask(entity, connection))),
+            Some(connection) if is_due => self.asking = Some(Box::pin(prove(entity, connection))),
             ready => self.ready = ready,
         }
     }
@@ -103,7 +103,7 @@ impl Prover {
     }
 }
 
-async fn ask(entity: Arc<Entity>, mut connection: Connection) -> Result<Proof, NetError> {
+async fn prove(entity: Arc<Entity>, mut connection: Connection) -> Result<Proof, NetError> {
     let number = entity.next_number();
     let request = entity.connector.request(Method::HEAD, &entity.headers, no_body())?;
     let answer = connection.send(request, None).await?;

@@ -128,8 +128,10 @@ impl Proxy {
         self,
         hear: impl Fn(&Served) + Send + Sync + 'static,
     ) -> Result<(), NetError> {
-        let of = |kind| signal(kind).map_err(|error: io::Error| NetError::Argument(error.to_string()));
-        let (mut interrupt, mut terminate) = (of(SignalKind::interrupt())?, of(SignalKind::terminate())?);
+        let listen_for =
+            |kind| signal(kind).map_err(|error: io::Error| NetError::Argument(error.to_string()));
+        let (mut interrupt, mut terminate) =
+            (listen_for(SignalKind::interrupt())?, listen_for(SignalKind::terminate())?);
         let stop = async move {
             tokio::select! {
                 _ = interrupt.recv() => (),
@@ -149,7 +151,7 @@ impl Proxy {
             reach: Arc::new(Reach::Public {
                 also: self.options.hosts.iter().map(|host| host.to_ascii_lowercase()).collect(),
                 hint: "; --allow-host with its name would allow it",
-                own: Some(self.address),
+                proxy: Some(self.address),
             }),
             ports: PORTS.iter().chain(&self.options.ports).copied().collect(),
             hear: Arc::new(hear),

@@ -16,7 +16,7 @@ pub enum Reach {
         /// The remedy that the error message names.
         hint: &'static str,
         /// The proxy's own address, which it must not connect to.
-        own: Option<SocketAddr>,
+        proxy: Option<SocketAddr>,
     },
 }
 
@@ -26,11 +26,12 @@ impl Reach {
     /// # Errors
     /// If it may not be connected to.
     pub fn permit(&self, host: &str, address: SocketAddr) -> Result<(), NetError> {
-        let Self::Public { also, hint, own } = self else { return Ok(()) };
+        let Self::Public { also, hint, proxy } = self else { return Ok(()) };
         let ip = address.ip().to_canonical();
         let refused = |hint| NetError::Private { host: host.to_owned(), address: ip, hint };
-        let is_own = own.is_some_and(|own| {
-            own.port() == address.port() && (own.ip() == ip || own.ip().is_unspecified() && ip.is_loopback())
+        let is_own = proxy.is_some_and(|proxy| {
+            proxy.port() == address.port()
+                && (proxy.ip() == ip || proxy.ip().is_unspecified() && ip.is_loopback())
         });
         if is_own {
             return Err(refused(": it is this proxy's own"));
@@ -142,8 +143,8 @@ mod tests {
 
     #[test]
     fn named_hosts_are_reached_and_the_proxy_itself_never() {
-        let own = Some("127.0.0.1:3128".parse().unwrap());
-        let reach = Reach::Public { also: vec!["127.0.0.1".into(), "box".into()], hint: "", own };
+        let proxy = Some("127.0.0.1:3128".parse().unwrap());
+        let reach = Reach::Public { also: vec!["127.0.0.1".into(), "box".into()], hint: "", proxy };
         let permits = |host: &str, address: &str| reach.permit(host, address.parse().unwrap()).is_ok();
         assert!(permits("localhost", "127.0.0.1:80"));
         assert!(permits("localhost", "[::ffff:127.0.0.1]:80"));

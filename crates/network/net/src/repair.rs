@@ -85,7 +85,7 @@ async fn serve(
     let mut line = RepairConnection { entity, tcp, flow, answers: Answers::new(subject), is_allowed: false };
     let mut lesson = None;
     if !entity.shape().is_known() {
-        line.ask(Request::question(entity.next_number(), entity.complete)).await?;
+        line.send(Request::question(entity.next_number(), entity.complete)).await?;
         lesson = Some(tokio::time::Instant::now() + LESSON_TIMEOUT);
     }
     if events.send((id, RepairEvent::Open)).await.is_err() {
@@ -97,7 +97,7 @@ async fn serve(
         let given_up = lesson.unwrap_or_else(|| tokio::time::Instant::now() + LESSON_TIMEOUT);
         tokio::select! {
             request = requests.recv() => match request {
-                Some(request) => line.ask(request).await?,
+                Some(request) => line.send(request).await?,
                 // The session has ended.
                 None => return Ok(()),
             },
@@ -127,7 +127,7 @@ struct RepairConnection<'a> {
 }
 
 impl RepairConnection<'_> {
-    async fn ask(&mut self, request: Request) -> Result<(), NetError> {
+    async fn send(&mut self, request: Request) -> Result<(), NetError> {
         if !self.is_allowed && self.entity.shape().places_heads() {
             self.is_allowed = true;
             // A shim that is gone writes no placeholders.

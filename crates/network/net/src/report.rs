@@ -104,7 +104,7 @@ pub struct RepairReport {
 
 impl RepairReport {
     /// A report of these statistics.
-    pub fn of(repaired: &RepairStats, hop: &Hop, placeholder_bytes: u64) -> Self {
+    pub fn new(repaired: &RepairStats, hop: &Hop, placeholder_bytes: u64) -> Self {
         let counters = &repaired.counters;
         Self {
             expected_fer: hop.expected_fer_ppm.map(|ppm| f64::from(ppm) / 1e6),
@@ -134,7 +134,7 @@ pub(crate) struct Overheads {
 
 impl Overheads {
     /// Overheads of `connector`, which delivered `bytes` of a file, `late` of them twice.
-    pub fn of(connector: &Connector, bytes: u64, late: u64) -> Self {
+    pub fn measure(connector: &Connector, bytes: u64, late: u64) -> Self {
         let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         let traffic = &connector.traffic;
         let (received, sent) = (load(&traffic.received), load(&traffic.sent));

@@ -53,7 +53,7 @@ enum Event {
     Proven(Result<Proof, NetError>),
     Frame(Result<Option<Bytes>, NetError>),
     /// A message from the shim has arrived.
-    Said,
+    ShimMessage,
     Time,
 }
 
@@ -198,7 +198,7 @@ impl Session {
         let repairs = registered && first.as_ref().is_none_or(|main| main.connection.watch.flow.is_some());
         let pool = ConnectionPool::new(if repairs { lines_max } else { 0 }, body.bytes(), events, now);
         let before = report.lock().unwrap_or_else(PoisonError::into_inner).counters;
-        let reading = first.map(Reading::of);
+        let reading = first.map(Reading::new);
         Self {
             repair: Repair::new(config, body),
             store: Store::new(usize::try_from(room).unwrap_or(usize::MAX)),
@@ -253,8 +253,8 @@ impl Session {
         while self.repair.poll_cancel().is_some() {
             // The answer is already arriving on a connection that is kept; its bytes are ignored.
         }
-        self.ask_for_holes(now);
-        self.ask_for_proof();
+        self.request_holes(now);
+        self.request_proof();
         if let Some(failure) = self.repair.failure() {
             return Err(failure.into());
         }
@@ -280,7 +280,7 @@ impl Session {
             opened = next(&mut self.opening) => Event::Opened(opened),
             proof = self.prover.next() => Event::Proven(proof),
             bytes = frame(&mut self.reading), if wants_bytes => Event::Frame(bytes),
-            () = said(watch.as_deref()) => Event::Said,
+            () = shim_message(watch.as_deref()) => Event::ShimMessage,
             () = tokio::time::sleep_until(timeout) => Event::Time,
         };
         match event {
@@ -297,7 +297,7 @@ impl Session {
                 self.pool.take_back();
                 self.last_bytes = tokio::time::Instant::now();
                 match opened {
-                    Ok(main) => self.reading = Some(Reading::of(main)),
+                    Ok(main) => self.reading = Some(Reading::new(main)),
                     Err(error) => self.broke(error)?,
                 }
             }
@@ -309,7 +309,7 @@ impl Session {
             Event::Frame(Ok(Some(bytes))) => self.take(bytes)?,
             Event::Frame(Ok(None)) => self.ended()?,
             Event::Frame(Err(error)) => self.broke(error)?,
-            Event::Said => self.take_late()?,
+            Event::ShimMessage => self.take_late()?,
             Event::Time => {
                 let now = tokio::time::Instant::now();
                 if !wants_bytes || self.reading.is_none() {
@@ -424,7 +424,7 @@ impl Session {
 
     /// Keeps a connection ready while bytes are unproven, and sends a HEAD request when they hold back received bytes:
     /// at once if no other request in progress could settle the question.
-    fn ask_for_proof(&mut self) {
+    fn request_proof(&mut self) {
         let Some(first) = self.doubts.first() else { return self.prover.rest() };
         let end = self.repair.end();
         let is_rest = self.repair.reached() == end
@@ -481,8 +481,8 @@ impl Session {
         self.opening = Some(Box::pin(async move {
             tokio::time::sleep(wait).await;
             match connection {
-                Some(connection) if registered => hedge::ask(entity, connection, rest, hedges_max).await,
-                connection => entity.ask_on(connection, rest, registered).await,
+                Some(connection) if registered => hedge::request(entity, connection, rest, hedges_max).await,
+                connection => entity.request_on(connection, rest, registered).await,
             }
         }));
     }
@@ -502,7 +502,7 @@ impl Session {
     }
 
     /// Requests holes, as many in one request as the server answers.
-    fn ask_for_holes(&mut self, now: Instant) {
+    fn request_holes(&mut self, now: Instant) {
         let at = tokio::time::Instant::now();
         self.pool.open(at, &self.entity);
         for id in self.pool.give_up_quiet(at, std_time(self.patience.time())) {
@@ -525,12 +525,12 @@ impl Session {
             if ranges_max > 1 {
                 self.ask_at = at + GATHER;
             }
-            let request = Request::of(self.entity.next_number(), &holes, &self.entity.shape());
+            let request = Request::new(self.entity.next_number(), &holes, &self.entity.shape());
             let is_rest = holes.len() <= FEW && self.repair.reached() == self.repair.end();
             let copies = if is_rest { COPIES } else { 0 };
-            self.pool.ask(at, pipelined, request.clone(), holes.into_iter().map(|(id, _)| id));
+            self.pool.send(at, pipelined, request.clone(), holes.into_iter().map(|(id, _)| id));
             for _ in 0..copies {
-                self.pool.ask_again(at, request.clone());
+                self.pool.send_copy(at, request.clone());
             }
         }
     }
@@ -579,7 +579,7 @@ impl Session {
 }
 
 impl Reading {
-    fn of(main: MainAnswer) -> Self {
+    fn new(main: MainAnswer) -> Self {
         let stream = main.connection.watch.body().map_or(0, |body| body.start);
         Self {
             stream,
@@ -638,7 +638,7 @@ async fn frame(reading: &mut Option<Reading>) -> Result<Option<Bytes>, NetError>
 }
 
 /// Waits for a message from the shim apart from those that accompany data on TCP.
-async fn said(watch: Option<&Watch>) {
+async fn shim_message(watch: Option<&Watch>) {
     match watch.and_then(|watch| watch.flow.as_ref()) {
         Some(flow) => flow.readable().await,
         None => std::future::pending().await,

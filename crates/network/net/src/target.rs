@@ -29,14 +29,14 @@ impl Target {
         let bad = |why| NetError::Url { url: text.to_owned(), why };
         let uri: Uri =
             text.parse().map_err(|_| bad("it does not look like http://HOST/PATH (spaces as %20)"))?;
-        Self::of(&uri)
+        Self::from_uri(&uri)
     }
 
     /// Converts a parsed URI.
     ///
     /// # Errors
     /// If it has no server.
-    pub fn of(uri: &Uri) -> Result<Self, NetError> {
+    pub fn from_uri(uri: &Uri) -> Result<Self, NetError> {
         let bad = |why| NetError::Url { url: uri.to_string(), why };
         let is_tls = match uri.scheme_str() {
             Some("http") => false,
@@ -94,15 +94,15 @@ impl Target {
             return Self::parse(&format!("{}://{rest}", self.scheme()));
         }
         let location = location.split('#').next().unwrap_or_default();
-        let own = self.path.split('?').next().unwrap_or_default();
+        let base = self.path.split('?').next().unwrap_or_default();
         let (path, query) = match location.split_once('?') {
             Some((path, query)) => (path, Some(query)),
             None => (location, None),
         };
         let path = match path {
-            "" => own.to_owned(),
+            "" => base.to_owned(),
             _ if path.starts_with('/') => without_dots(path),
-            _ => without_dots(&format!("{}/{path}", own.rsplit_once('/').map_or("", |(folder, _)| folder))),
+            _ => without_dots(&format!("{}/{path}", base.rsplit_once('/').map_or("", |(folder, _)| folder))),
         };
         let query = query.map_or(String::new(), |query| format!("?{query}"));
         Self::parse(&format!("{}://{}{path}{query}", self.scheme(), self.authority()))

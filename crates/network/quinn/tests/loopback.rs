@@ -68,14 +68,14 @@ fn wait(queue: &mut VecDeque<Vec<u8>>, datagram: &[u8]) {
 
 /// Both ends of a connection. Either the client has the law, or neither end has.
 async fn connected(client_has_law: bool) -> Outcome<(Endpoint, Connection, Endpoint, Connection)> {
-    let made = rcgen::generate_simple_self_signed([NAME.to_owned()])?;
-    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
-    let mut config = ServerConfig::with_single_cert(vec![made.cert.der().clone()], key.into())?;
+    let certified = rcgen::generate_simple_self_signed([NAME.to_owned()])?;
+    let key = PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der());
+    let mut config = ServerConfig::with_single_cert(vec![certified.cert.der().clone()], key.into())?;
     config.transport_config(transport(false));
     let server = Endpoint::server(config, ANY)?;
 
     let mut roots = RootCertStore::empty();
-    roots.add(made.cert.der().clone())?;
+    roots.add(certified.cert.der().clone())?;
     let mut config = ClientConfig::with_root_certificates(Arc::new(roots))?;
     config.transport_config(transport(client_has_law));
     let mut client = Endpoint::client(ANY)?;

@@ -149,13 +149,13 @@ fn behind_a_slow_uplink_no_transfer_is_slower_and_a_known_path_is_faster() {
                 let base = took(&plain, bytes);
                 [took(&law, bytes), took(&asking, bytes)].map(|took| ratio(&took, &base))
             });
-            let columns = |arm: usize| ratios.map(|of| format!("{:>6.3}", of[arm])).concat();
+            let columns = |arm: usize| ratios.map(|by_arm| format!("{:>6.3}", by_arm[arm])).concat();
             table += &format!(
                 "{up_kbps:>8} {mbps:>9} {rtt_ms:>6} {queue_kb:>8}:          {}    | {}\n",
                 columns(0),
                 columns(1)
             );
-            assert!(ratios.iter().all(|of| of[0] <= 1.02), "{table}");
+            assert!(ratios.iter().all(|by_arm| by_arm[0] <= 1.02), "{table}");
         }
     }
     check(&table, include_str!("snapshots/slow_uplinks.txt"), "slow_uplinks.txt");

@@ -344,34 +344,37 @@ pub fn one_of<T: Clone>(choices: &[(&'static str, T)]) -> impl Fn(&Value) -> Res
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Value {
+    fn text_value(text: &str) -> Value {
         Value::Text(text.to_owned())
     }
 
     #[test]
     fn units_are_exact() {
-        assert_eq!(duration(&of("102.4ms")).unwrap(), Duration::from_micros(102_400));
-        assert_eq!(duration(&of("1_000 us")).unwrap(), Duration::from_millis(1));
-        assert_eq!(bit_rate(&of("6.5 Mbps")).unwrap(), BitRate::from_kbps(6_500));
-        assert_eq!(byte_count(&of("64 KiB")).unwrap(), Bytes(65_536));
-        assert_eq!(byte_count(&of("1TiB")).unwrap(), Bytes(1 << 40));
-        assert_eq!(byte_count(&of("0.5 TB")).unwrap(), Bytes(500_000_000_000));
-        assert_eq!(ratio(&of("0.1 %")).unwrap(), Ratio::from_fraction(0.001).unwrap());
-        assert_eq!(millidecibels(&of("-3.5 dB")).unwrap(), -3_500);
-        assert!((level_dbm(&of("16dBm")).unwrap() - 16.0).abs() < 1e-9);
-        assert!((metres(&of("0.5 km")).unwrap() - 500.0).abs() < 1e-9);
+        assert_eq!(duration(&text_value("102.4ms")).unwrap(), Duration::from_micros(102_400));
+        assert_eq!(duration(&text_value("1_000 us")).unwrap(), Duration::from_millis(1));
+        assert_eq!(bit_rate(&text_value("6.5 Mbps")).unwrap(), BitRate::from_kbps(6_500));
+        assert_eq!(byte_count(&text_value("64 KiB")).unwrap(), Bytes(65_536));
+        assert_eq!(byte_count(&text_value("1TiB")).unwrap(), Bytes(1 << 40));
+        assert_eq!(byte_count(&text_value("0.5 TB")).unwrap(), Bytes(500_000_000_000));
+        assert_eq!(ratio(&text_value("0.1 %")).unwrap(), Ratio::from_fraction(0.001).unwrap());
+        assert_eq!(millidecibels(&text_value("-3.5 dB")).unwrap(), -3_500);
+        assert!((level_dbm(&text_value("16dBm")).unwrap() - 16.0).abs() < 1e-9);
+        assert!((metres(&text_value("0.5 km")).unwrap() - 500.0).abs() < 1e-9);
     }
 
     #[test]
     fn fractions_finer_than_the_unit_are_rounded_to_nearest() {
-        let nanos = |text| duration(&of(text)).unwrap().as_nanos();
+        let nanos = |text| duration(&text_value(text)).unwrap().as_nanos();
         assert_eq!(["1.4 ns", "1.5 ns", "1.6 ns"].map(nanos), [1, 2, 2]);
         assert_eq!(["0.0004 us", "0.0005 us", "0.9995 us"].map(nanos), [0, 1, 1_000]);
-        let bps = |text| bit_rate(&of(text)).unwrap().as_bps();
+        let bps = |text| bit_rate(&text_value(text)).unwrap().as_bps();
         assert_eq!(["1.4999 kbps", "1.4994 kbps", "1.4995 kbps"].map(bps), [1_500, 1_499, 1_500]);
-        assert_eq!(["2.4 B", "2.5 B"].map(|text| byte_count(&of(text)).unwrap().0), [2, 3]);
-        assert_eq!(["-0.0004 dB", "-0.0005 dB"].map(|text| millidecibels(&of(text)).unwrap()), [0, -1]);
-        assert!(bit_rate(&of("0.4 bps")).is_err(), "rounded to none");
+        assert_eq!(["2.4 B", "2.5 B"].map(|text| byte_count(&text_value(text)).unwrap().0), [2, 3]);
+        assert_eq!(
+            ["-0.0004 dB", "-0.0005 dB"].map(|text| millidecibels(&text_value(text)).unwrap()),
+            [0, -1]
+        );
+        assert!(bit_rate(&text_value("0.4 bps")).is_err(), "rounded to none");
     }
 
     #[test]
@@ -384,11 +387,11 @@ mod tests {
     #[test]
     fn nonsense_is_refused() {
         for text in ["", "ms", "1", "1 furlong", "1.2.3ms", "-1ms", ".ms", "1e3ms", "99999999999999999999s"] {
-            assert!(duration(&of(text)).is_err(), "{text:?}");
+            assert!(duration(&text_value(text)).is_err(), "{text:?}");
         }
-        assert!(ratio(&of("100.1 %")).is_err());
-        assert!(millidecibels(&of("--3 dB")).is_err() && millidecibels(&of("3")).is_err());
-        assert!(metres(&of("-1 m")).is_err() && level_dbm(&of("16 dB")).is_err());
-        assert!(bit_rate(&of("0Mbps")).is_err());
+        assert!(ratio(&text_value("100.1 %")).is_err());
+        assert!(millidecibels(&text_value("--3 dB")).is_err() && millidecibels(&text_value("3")).is_err());
+        assert!(metres(&text_value("-1 m")).is_err() && level_dbm(&text_value("16 dB")).is_err());
+        assert!(bit_rate(&text_value("0Mbps")).is_err());
     }
 }

@@ -433,7 +433,7 @@ mod tests {
     fn one_client_is_set_by_its_number() {
         let set = |text: &str, assignments: &[&str]| {
             let mut tree = Tree::parse("test", text).unwrap();
-            assignments.iter().try_for_each(|said| tree.set(said)).map(|()| tree.to_toml())
+            assignments.iter().try_for_each(|assignment| tree.set(assignment)).map(|()| tree.to_toml())
         };
         // A table with a count is expanded, and the list is extended as necessary.
         let text = "[clients]\ncount = 2\n[[client]]\ncount = 2\nsnr = \"9 dB\"\n";
@@ -453,8 +453,8 @@ mod tests {
             ("client[1001].snr=1 dB", "there is no client 1001; allowed: 1 to 1000"),
             ("hop[2].delay=1 ms", "there is no hop"),
         ] {
-            let said = set("", &[assignment]).unwrap_err().to_string();
-            assert!(said.contains(error), "{said}");
+            let error_text = set("", &[assignment]).unwrap_err().to_string();
+            assert!(error_text.contains(error), "{error_text}");
         }
     }
 

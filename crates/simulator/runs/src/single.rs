@@ -144,7 +144,7 @@ pub fn prepare(options: &Options) -> Result<Prepared, RunsError> {
 /// Same as [`prepare`].
 pub fn prepare_changed(options: &Options, change: impl FnOnce(&mut Scenario)) -> Result<Prepared, RunsError> {
     let mut prepared = prepare_scenario(load(options)?, options, change)?;
-    Estimate::of(&prepared.setup).check()?;
+    Estimate::for_setup(&prepared.setup).check()?;
     let RunSpec { subject, clients, .. } = &prepared.spec;
     let said =
         warnings::of_assignments(&options.scenario, &options.assignments, &[subject.scheme()], *clients);
@@ -244,7 +244,7 @@ impl Prepared {
         if let Some(record) = control.cached(id) {
             return Ok(record);
         }
-        if let Some(wait) = long_wait(Estimate::of(&self.setup).packets) {
+        if let Some(wait) = long_wait(Estimate::for_setup(&self.setup).packets) {
             (control.progress)(Progress::LongWait(&wait));
         }
         let outcome = match reached {

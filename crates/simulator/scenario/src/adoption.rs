@@ -10,7 +10,7 @@ pub struct Adoption {
     /// Number of clients that use it, the first ones.
     pub adopters: u32,
     /// The scheme and the scenario under it; `None` where all clients have the same settings.
-    of: Option<Adopted>,
+    adopted: Option<Adopted>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +22,7 @@ struct Adopted {
 impl Adoption {
     /// The first `adopters` clients, before a scheme is applied.
     pub(crate) fn by(adopters: u32) -> Self {
-        Self { adopters, of: None }
+        Self { adopters, adopted: None }
     }
 }
 
@@ -36,11 +36,11 @@ impl Scenario {
 
     /// The scenario under the scheme that only some clients use.
     pub(crate) fn adopted(&self) -> Option<&Self> {
-        self.adoption.as_ref()?.of.as_ref().map(|adopted| &*adopted.scenario)
+        self.adoption.as_ref()?.adopted.as_ref().map(|adopted| &*adopted.scenario)
     }
 
     pub(crate) fn adopted_mut(&mut self) -> Option<&mut Self> {
-        self.adoption.as_mut()?.of.as_mut().map(|adopted| &mut *adopted.scenario)
+        self.adoption.as_mut()?.adopted.as_mut().map(|adopted| &mut *adopted.scenario)
     }
 
     /// The baseline, with `under` for the clients that adopt `scheme`. The baseline and the bound are for all clients, and
@@ -55,19 +55,20 @@ impl Scenario {
             return under;
         }
         let mut all = Scheme::of_role(Role::Baseline).applied_to(self);
-        all.adoption = Some(Adoption { adopters, of: Some(Adopted { scheme, scenario: Box::new(under) }) });
+        all.adoption =
+            Some(Adoption { adopters, adopted: Some(Adopted { scheme, scenario: Box::new(under) }) });
         all
     }
 
     /// Refuses more adopters than clients, and a scheme that changes what all clients share.
     pub(crate) fn check_adoption(&self, clients: u32) -> Result<(), InputError> {
         const KEY: &str = "clients.adopters";
-        let Some(Adoption { adopters, of }) = &self.adoption else { return Ok(()) };
+        let Some(Adoption { adopters, adopted }) = &self.adoption else { return Ok(()) };
         if *adopters > clients {
             let what = format!("{adopters} of {clients} clients");
             return Err(InputError::new(KEY, what).allowed(format!("0 to {clients}")));
         }
-        let Some(Adopted { scheme, scenario }) = of else { return Ok(()) };
+        let Some(Adopted { scheme, scenario }) = adopted else { return Ok(()) };
         let is_shared = |wifi: &Option<Wifi>| *wifi != self.wifi;
         if is_shared(&scenario.wifi) || scenario.hops != self.hops {
             let what = format!("{scheme} changes the access point or a link, which all clients share");

@@ -119,7 +119,7 @@ mod tests {
             })
         };
         assert!(find("", "my-own").is_err());
-        let own = bring().unwrap();
+        let brought = bring().unwrap();
         let scheme = select("", &["stock".into(), "my-own".into()]).unwrap()[1];
         assert_eq!((scheme.name, scheme.role), ("my-own", Role::Candidate));
         let scenario = Arc::new(Scenario::load("wlan-11n-150", &[]).unwrap());
@@ -132,7 +132,7 @@ mod tests {
         let first = content();
         assert_eq!(first, content());
         assert_eq!(bring().unwrap_err().what, "there is a scheme \"my-own\" already");
-        drop(own);
+        drop(brought);
         assert!(find("", "my-own").is_err());
         let _again = bring().unwrap();
         assert_ne!(content(), first, "another program may change something else");

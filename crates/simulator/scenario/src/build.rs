@@ -254,7 +254,7 @@ impl Scenario {
             };
             let rates =
                 [wifi].into_iter().chain(further).zip(0..).map(|(wifi, link)| (LinkId(link), rate(wifi)));
-            let own = rates.filter(|(link, _)| links.contains(*link));
+            let usable = rates.filter(|(link, _)| links.contains(*link));
             let one =
                 |(link, _)| ClientLinks { links: LinkSet::NONE.with(link), mode: LinkMode::Simultaneous };
             match client.link_use.unwrap_or(mode) {
@@ -263,7 +263,7 @@ impl Scenario {
                     ClientLinks { links, mode: LinkMode::SendOrReceive { medium_sync: emlsr.medium_sync } }
                 }
                 LinkUse::SingleRadio => ClientLinks { links, mode: LinkMode::SingleRadio(emlsr) },
-                LinkUse::Fastest => own.max_by_key(|(_, rate)| *rate).map_or(ClientLinks::ALL, one),
+                LinkUse::Fastest => usable.max_by_key(|(_, rate)| *rate).map_or(ClientLinks::ALL, one),
             }
         };
         let clients_on = (0..clients).map(links).collect();
@@ -298,9 +298,11 @@ impl Scenario {
 
     /// The FWP plan of the client with this index. FWP applies only to data sent to the client without link-layer ACKs.
     pub(super) fn fwp_of(&self, index: u32) -> FwpPlan {
-        let own = self.client_override(index).link_acks;
-        let sent_once =
-            self.wifi.as_ref().is_some_and(|wifi| own.unwrap_or(wifi.link_acks).down != LinkAcks::Normal);
+        let client_acks = self.client_override(index).link_acks;
+        let sent_once = self
+            .wifi
+            .as_ref()
+            .is_some_and(|wifi| client_acks.unwrap_or(wifi.link_acks).down != LinkAcks::Normal);
         FwpPlan { repair: self.fwp.repair.filter(|_| sent_once), ..self.fwp }
     }
 
@@ -322,8 +324,8 @@ impl Scenario {
     /// Whether two clients are hidden from each other, either because the scenario says so or because the received
     /// power over their distance is too low.
     pub(crate) fn is_hidden(&self, wifi: &Wifi, [one, other]: ClientPair) -> bool {
-        let said = |index: u32| self.overrides.get(index as usize);
-        let (Some(a), Some(b)) = (said(one), said(other)) else { return false };
+        let overrides = |index: u32| self.overrides.get(index as usize);
+        let (Some(a), Some(b)) = (overrides(one), overrides(other)) else { return false };
         let too_far = a.position.zip(b.position).is_some_and(|(a, b)| {
             let loss_db = wifi.propagation.path_loss_db(a.distance_m(&b));
             wifi.propagation.tx_power_dbm - loss_db < wifi.carrier_sense_dbm
@@ -385,20 +387,25 @@ fn access_categories(wifi: &Wifi, flows: &[FlowSetup]) -> Vec<AccessCategory> {
 }
 
 impl Wifi {
-    /// The data mode of a client with this `signal`: `own` or otherwise the configured mode. If rates are ideal, the
+    /// The data mode of a client with this `signal`: `client_mode` or otherwise the configured mode. If rates are ideal, the
     /// mode with the highest TCP throughput at this signal over a path of `round_trip`.
-    pub(crate) fn mode_at(&self, own: Option<Mode>, signal: Option<Signal>, round_trip: Duration) -> Mode {
-        let said = own.unwrap_or(self.mode);
-        let Some(signal) = signal else { return said };
-        let modes = match (self.ideal, own) {
+    pub(crate) fn mode_at(
+        &self,
+        client_mode: Option<Mode>,
+        signal: Option<Signal>,
+        round_trip: Duration,
+    ) -> Mode {
+        let configured = client_mode.unwrap_or(self.mode);
+        let Some(signal) = signal else { return configured };
+        let modes = match (self.ideal, client_mode) {
             (Some(choice), None) => Mode::fitting(self.bss.standard, self.bss.variant, choice),
             _ if self.rate_control == RateChoice::Ideal => {
-                said.and_lesser(self.bss.standard_at(&said), self.bss.variant)
+                configured.and_lesser(self.bss.standard_at(&configured), self.bss.variant)
             }
-            _ => return said,
+            _ => return configured,
         };
         let over = TcpOver { config: &self.bss, packet: FULL_PACKET, round_trip };
-        over.ideal_mode(modes, |mode| signal.snr(&self.propagation, mode)).unwrap_or(said)
+        over.ideal_mode(modes, |mode| signal.snr(&self.propagation, mode)).unwrap_or(configured)
     }
 
     /// A link that uses `mode` and whose ends hear each other at `signal`; all other settings are the defaults.
@@ -465,12 +472,12 @@ mod tests {
         let setup = Scenario::parse("mixed.toml", text, &[]).unwrap().setup(3, 1).unwrap();
         let config = &setup.bss[0].config;
         let modes: Vec<Mode> = config.stations.iter().map(|station| station.mode).collect();
-        let of = |mode: &Mode| {
+        let describe = |mode: &Mode| {
             (config.standard_at(mode), config.window_at(mode), mode.rate().as_bps() / 1_000_000)
         };
-        assert_eq!(of(&modes[0]), (Standard::Ac, 64, 866));
-        assert_eq!(of(&modes[1]), (Standard::Ax, 256, 600));
-        assert_eq!(of(&modes[2]), (Standard::Be, 1_024, 2_882));
+        assert_eq!(describe(&modes[0]), (Standard::Ac, 64, 866));
+        assert_eq!(describe(&modes[1]), (Standard::Ax, 256, 600));
+        assert_eq!(describe(&modes[2]), (Standard::Be, 1_024, 2_882));
         // 802.11ax does not have the longer one.
         let extension = |mode: &Mode| mode.he_options().map(|options| options.extension);
         assert_eq!(extension(&modes[1]), Some(PacketExtension::Us16));

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str, assignments: &[&str]) -> Scenario {
-        let assignments: Vec<String> = assignments.iter().map(|&said| said.to_owned()).collect();
+        let assignments: Vec<String> = assignments.iter().map(|&text| text.to_owned()).collect();
         Scenario::parse("own.toml", text, &assignments).unwrap()
     }
 

@@ -179,11 +179,13 @@ impl Scenario {
         let [a, b] = &clients;
         // Both directions use the same mode: that of the end with the older standard. An ideal mode follows the signal,
         // unless a client sets its own.
-        let said = |client: &ClientOverride| client.mode.or(wifi.ideal.is_none().then_some(wifi.mode));
-        let own =
-            [a, b].into_iter().filter_map(said).min_by_key(|mode| (wifi.bss.standard_at(mode), mode.rate()));
+        let mode_of = |client: &ClientOverride| client.mode.or(wifi.ideal.is_none().then_some(wifi.mode));
+        let slower_mode = [a, b]
+            .into_iter()
+            .filter_map(mode_of)
+            .min_by_key(|mode| (wifi.bss.standard_at(mode), mode.rate()));
         // The path includes no wired hop.
-        let mode = wifi.mode_at(own, signal, Duration::ZERO);
+        let mode = wifi.mode_at(slower_mode, signal, Duration::ZERO);
         let acks_of = |client: &ClientOverride| client.link_acks.unwrap_or(wifi.link_acks).up;
         let way = |from: usize, to: usize| {
             let [sender, receiver] = [from, to].map(|end| &clients[end]);

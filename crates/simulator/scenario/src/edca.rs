@@ -39,8 +39,8 @@ impl EdcaPlan<Numbers> {
     /// These values, completed by `others` where they are unset.
     #[must_use]
     pub fn or(self, others: Self) -> Self {
-        let or = |own: Numbers, other: Numbers| {
-            PerCategory(AccessCategory::ALL.map(|category| own.get(category).or(other.get(category))))
+        let or = |ours: Numbers, others: Numbers| {
+            PerCategory(AccessCategory::ALL.map(|category| ours.get(category).or(others.get(category))))
         };
         Self {
             aifsn: or(self.aifsn, others.aifsn),

@@ -28,7 +28,7 @@ fn all() -> impl Iterator<Item = &'static Effective> {
 
 /// The value of `key` in `scenario`, and its origin if it is neither given nor the default. Returns `None` for keys
 /// whose value is always the given one or the default.
-pub(super) fn of(key: &str, scenario: &Scenario) -> Option<(String, &'static str)> {
+pub(super) fn value_of(key: &str, scenario: &Scenario) -> Option<(String, &'static str)> {
     match all().find(|effective| effective.key == key) {
         Some(effective) => Some(((effective.value)(scenario), (effective.from)(scenario))),
         None => {

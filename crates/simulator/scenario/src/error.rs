@@ -31,10 +31,11 @@ impl ScenarioError {
     /// The error in the words of a sweep: a setting at the place `at` was given with `--sweep`, not with `--set`.
     #[must_use]
     pub fn at_place(self, at: &[String]) -> Self {
-        let key_of = |said: &String| said.split('=').next().unwrap_or(said).trim().to_owned();
+        let key_of =
+            |assignment: &String| assignment.split('=').next().unwrap_or(assignment).trim().to_owned();
         match self {
             Self::Input(InputError { place, what, allowed }) => {
-                let is_swept = |key: &str| at.iter().any(|said| key_of(said) == key);
+                let is_swept = |key: &str| at.iter().any(|assignment| key_of(assignment) == key);
                 let place = match place.strip_prefix("--set ") {
                     Some(key) if is_swept(key) => format!("--sweep {key}"),
                     _ => place,

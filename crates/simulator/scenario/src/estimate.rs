@@ -35,7 +35,7 @@ pub struct Estimate {
 
 impl Estimate {
     /// The estimate for a run.
-    pub fn of(setup: &Setup) -> Self {
+    pub fn for_setup(setup: &Setup) -> Self {
         let (mut packets, mut queued) = (0_u64, 0_u64);
         for flow in &setup.flows {
             let sent = sent(setup, flow);
@@ -150,43 +150,50 @@ mod tests {
     use super::*;
     use crate::Scenario;
 
-    fn of(scenario: &str, set: &[&str]) -> Estimate {
-        let set: Vec<String> = set.iter().map(|&said| said.to_owned()).collect();
+    fn estimate(scenario: &str, set: &[&str]) -> Estimate {
+        let set: Vec<String> = set.iter().map(|&text| text.to_owned()).collect();
         let scenario = Scenario::load(scenario, &set).unwrap();
-        Estimate::of(&scenario.setup(scenario.clients, 1).unwrap())
+        Estimate::for_setup(&scenario.setup(scenario.clients, 1).unwrap())
     }
 
     #[test]
     fn a_queue_that_grows_without_end_is_refused_before_the_run() {
         let unlimited = ["wifi.ap-queue=unlimited", "wired.rate=1000Gbps", "traffic.transport=udp"];
-        let error = of("wlan-11n-150", &unlimited).check().unwrap_err().to_string();
+        let error = estimate("wlan-11n-150", &unlimited).check().unwrap_err().to_string();
         assert!(error.starts_with("an unlimited queue: "), "{error}");
         for part in ["datagrams in it take about", "allowed: 1024 MiB: a limit for each queue (wifi.ap-queue"]
         {
             assert!(error.contains(part), "{error}");
         }
-        assert_eq!(of("wlan-11n-150", &unlimited[1..]).check(), Ok(()), "a limit");
+        assert_eq!(estimate("wlan-11n-150", &unlimited[1..]).check(), Ok(()), "a limit");
         let slower = [unlimited[0], "wired.rate=200Mbps", unlimited[2]];
-        assert_eq!(of("wlan-11n-150", &slower).check(), Ok(()));
-        assert_eq!(of("wlan-11n-150", &unlimited[..2]).check(), Ok(()), "a window bounds what TCP queues");
+        assert_eq!(estimate("wlan-11n-150", &slower).check(), Ok(()));
+        assert_eq!(
+            estimate("wlan-11n-150", &unlimited[..2]).check(),
+            Ok(()),
+            "a window bounds what TCP queues"
+        );
     }
 
     #[test]
     fn an_hour_in_samples_of_a_millisecond_is_refused() {
         let hour = ["run.duration=60min", "run.sample-interval=1ms"];
-        let error = of("wlan-11n-150", &hour).check().unwrap_err().to_string();
+        let error = estimate("wlan-11n-150", &hour).check().unwrap_err().to_string();
         let expected = "run.sample-interval: 3,600,000 samples take about 1,373 MiB of memory; allowed: 1024 MiB: a longer \
                         run.sample-interval, or a shorter run.duration";
         assert_eq!(error, expected);
-        assert_eq!(of("wlan-11n-150", &["run.duration=60min", "run.sample-interval=2ms"]).check(), Ok(()));
+        assert_eq!(
+            estimate("wlan-11n-150", &["run.duration=60min", "run.sample-interval=2ms"]).check(),
+            Ok(())
+        );
     }
 
     #[test]
     fn tiny_datagrams_on_a_fast_wire_are_a_long_wait() {
         let tiny = ["traffic.transport=udp", "traffic.udp-payload=8 B", "wired.rate=1000Gbps"];
-        let packets = of("wlan-11n-150", &tiny).packets;
+        let packets = estimate("wlan-11n-150", &tiny).packets;
         assert!(long_wait(packets).unwrap().contains("million packets: some "), "{packets}");
-        let usual = of("wlan-11n-150", &[]).packets;
+        let usual = estimate("wlan-11n-150", &[]).packets;
         assert_eq!(long_wait(usual), None, "{usual}");
     }
 }

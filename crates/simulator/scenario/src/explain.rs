@@ -73,14 +73,14 @@ pub fn explain(
     let log = Log::default();
     let scenario = read::logged_scenario(loaded.name, &loaded.source, &loaded.tree, log.clone())?;
     let scheme = scheme.map(|name| scheme::find("--scheme", name)).transpose()?;
-    let choice = if keys.is_empty() { choice::of(&scenario) } else { Vec::new() };
+    let choice = if keys.is_empty() { choice::criteria(&scenario) } else { Vec::new() };
     let mut settings = only(keys, &log.borrow(), &scenario)?;
     if let Some(scheme) = scheme {
         apply_scheme(scheme, &scenario, &mut settings);
     }
     let tells_of_acks = keys.is_empty() || keys.iter().any(|key| key == "hack" || key.starts_with("hack."));
     let applied = scheme.map_or_else(|| scenario.clone(), |scheme| scheme.applied_to(&scenario));
-    let acks = if tells_of_acks { ways::of(&applied) } else { Vec::new() };
+    let acks = if tells_of_acks { ways::criteria(&applied) } else { Vec::new() };
     Ok(Explanation {
         scenario: scenario.name,
         description: scenario.description,
@@ -150,7 +150,7 @@ impl Setting {
     fn new(asked: &Asked, scenario: &Scenario) -> Self {
         let row = keys::find(&asked.path);
         let default = row.map_or_else(String::new, plain_default);
-        let (value, origin) = match (&asked.found, effective::of(&asked.path, scenario)) {
+        let (value, origin) = match (&asked.found, effective::value_of(&asked.path, scenario)) {
             (Some(node), _) => (node.value.to_string(), origin_text(&node.origin.to_string())),
             (None, Some((value, from))) => {
                 let is_usual = value == default || (default.is_empty() && value == "none");
@@ -191,20 +191,20 @@ fn unit_of(key: &str, value: &str) -> Option<String> {
 fn apply_scheme(scheme: &Scheme, scenario: &Scenario, settings: &mut [Setting]) {
     let changed = scheme.applied_to(scenario);
     // Where only some clients use the scheme, their values.
-    let (changed, of) = match (changed.adopted(), &changed.adoption) {
+    let (changed, adopters_note) = match (changed.adopted(), &changed.adoption) {
         (Some(adopted), Some(adoption)) => {
             (adopted, format!(", of {}", count(adoption.adopters.into(), "client")))
         }
         _ => (&changed, String::new()),
     };
     for setting in settings {
-        let before = effective::of(&setting.key, scenario);
-        let after = effective::of(&setting.key, changed);
+        let before = effective::value_of(&setting.key, scenario);
+        let after = effective::value_of(&setting.key, changed);
         if let Some((value, _)) = after.filter(|(after, _)| before.is_none_or(|(before, _)| before != *after))
         {
             setting.value = value;
             setting.unit = unit_of(&setting.key, &setting.value);
-            setting.origin = format!("scheme {}{of}", scheme.name);
+            setting.origin = format!("scheme {}{adopters_note}", scheme.name);
         }
     }
 }
@@ -288,14 +288,14 @@ mod tests {
 
     #[test]
     fn a_wire_is_explained_by_its_delay_or_its_round_trip() {
-        let of = |scenario: &str| -> Vec<String> {
+        let keys_of = |scenario: &str| -> Vec<String> {
             let explained = explain(scenario, &[], None, &["wired".to_owned()]).unwrap();
             explained.settings.into_iter().map(|setting| setting.key).collect()
         };
         let has =
             |keys: &[String]| ["wired.delay", "wired.rtt"].map(|key| keys.iter().any(|known| known == key));
-        assert_eq!(has(&of("wlan-11n-150")), [true, false]);
-        assert_eq!(has(&of("home-wifi6")), [false, true]);
+        assert_eq!(has(&keys_of("wlan-11n-150")), [true, false]);
+        assert_eq!(has(&keys_of("home-wifi6")), [false, true]);
     }
 
     #[test]
@@ -354,26 +354,26 @@ mod tests {
         let scenarios: Vec<String> = super::super::library::names().map(str::to_owned).chain(files).collect();
         for scenario in scenarios {
             for (profile, _) in keys::tcp::PROFILE.kind.0 {
-                let mut said = vec![format!("tcp.profile={profile}")];
-                let base = Scenario::load(&scenario, &said).unwrap();
-                said.push(String::new());
-                for setting in explain(&scenario, &said[..1], None, &[]).unwrap().settings {
+                let mut assignments = vec![format!("tcp.profile={profile}")];
+                let base = Scenario::load(&scenario, &assignments).unwrap();
+                assignments.push(String::new());
+                for setting in explain(&scenario, &assignments[..1], None, &[]).unwrap().settings {
                     // A given value is already in the file. Words such as `none` are not values.
                     let is_given = setting.origin.contains(".toml:") || setting.origin == "--set";
                     let document = format!("v = {}", setting.value);
                     if is_given || crate::input::Tree::parse("t", &document).is_err() {
                         continue;
                     }
-                    said[1] = format!("{}={}", setting.key, setting.value);
-                    let mut same = Scenario::load(&scenario, &said).unwrap_or_else(|error| {
-                        panic!("{scenario} with {said:?}: {error}");
+                    assignments[1] = format!("{}={}", setting.key, setting.value);
+                    let mut same = Scenario::load(&scenario, &assignments).unwrap_or_else(|error| {
+                        panic!("{scenario} with {assignments:?}: {error}");
                     });
                     if setting.key == "clients.count" {
                         // A comparison runs a count that is given, and only that.
                         assert_eq!(same.compare.clients, [base.clients]);
                         same.compare = base.compare.clone();
                     }
-                    assert_eq!(like(same, &base), base, "{scenario} with {said:?}");
+                    assert_eq!(like(same, &base), base, "{scenario} with {assignments:?}");
                 }
             }
         }
@@ -387,22 +387,22 @@ mod tests {
             let Some(name) = key.strip_prefix("tcp.") else { continue };
             let is_fixed = name == "profile" || name.starts_with("ackfreq-") || knobs.contains(&name);
             let is_effective =
-                effective::of(&key, &Scenario::parse("t.toml", "[tcp]\n", &[]).unwrap()).is_some();
+                effective::value_of(&key, &Scenario::parse("t.toml", "[tcp]\n", &[]).unwrap()).is_some();
             assert!(is_fixed || is_effective, "add {key} to effective.rs");
         }
     }
 
     #[test]
     fn a_default_that_follows_from_another_setting_names_it() {
-        let of = |said: &[&str]| {
-            let said: Vec<String> = said.iter().map(|&said| said.to_owned()).collect();
-            let settings = explain("wlan-11n-150", &said, None, &[]).unwrap().settings;
+        let explained = |assignments: &[&str]| {
+            let assignments: Vec<String> = assignments.iter().map(|&text| text.to_owned()).collect();
+            let settings = explain("wlan-11n-150", &assignments, None, &[]).unwrap().settings;
             move |key: &str| {
                 let setting = settings.iter().find(|setting| setting.key == key).unwrap();
                 format!("{} from {}", setting.value, setting.origin)
             }
         };
-        let linux = of(&["tcp.profile=linux", "tcp.undo=eifel"]);
+        let linux = explained(&["tcp.profile=linux", "tcp.undo=eifel"]);
         assert_eq!(linux("tcp.loss-detection"), "\"rack-tlp\" from tcp.profile");
         assert_eq!(linux("tcp.byte-counting-limit"), "\"none\" from tcp.profile");
         assert_eq!(linux("tcp.receive-buffer"), "\"auto\" from tcp.profile");
@@ -411,7 +411,7 @@ mod tests {
         assert_eq!(linux("tcp.send-buffer"), "\"4 MiB\" from default");
         assert_eq!(linux("wifi.slot"), "none from wifi.standard");
         assert_eq!(linux("wifi.streams"), "1 from wifi.rate");
-        let mixed = of(&["wifi.standard=802.11g", "wifi.rate=54Mbps", "wifi.b-stations=true"]);
+        let mixed = explained(&["wifi.standard=802.11g", "wifi.rate=54Mbps", "wifi.b-stations=true"]);
         assert_eq!(mixed("wifi.slot"), "\"long\" from wifi.b-stations");
         assert_eq!(mixed("wifi.protection"), "\"cts-to-self\" from wifi.b-stations");
     }
@@ -453,17 +453,17 @@ mod tests {
         let path = path.to_str().unwrap();
         let assignments = ["wifi.retry-limit=3".to_owned()];
         let explanation = explain(path, &assignments, Some("tcp-l4"), &[]).unwrap();
-        let of = |key: &str| {
+        let setting_of = |key: &str| {
             let setting = explanation.settings.iter().find(|setting| setting.key == key).unwrap();
             (setting.value.as_str(), setting.origin.as_str())
         };
-        assert_eq!(of("tcp.sack"), ("false", &*format!("{path}:4")));
-        assert_eq!(of("client[2].start"), ("\"2 s\"", &*format!("{path}:7")));
-        assert_eq!(of("wifi.retry-limit"), ("3", "--set"));
-        assert_eq!(of("tcp.ack-every"), ("4", "scheme tcp-l4"));
-        assert_eq!(of("tcp.rto-min"), ("\"200 ms\"", "default"));
-        assert_eq!(of("traffic.udp-rate"), ("\"saturating\"", "default"));
-        let (rate, origin) = of("wifi.rate");
+        assert_eq!(setting_of("tcp.sack"), ("false", &*format!("{path}:4")));
+        assert_eq!(setting_of("client[2].start"), ("\"2 s\"", &*format!("{path}:7")));
+        assert_eq!(setting_of("wifi.retry-limit"), ("3", "--set"));
+        assert_eq!(setting_of("tcp.ack-every"), ("4", "scheme tcp-l4"));
+        assert_eq!(setting_of("tcp.rto-min"), ("\"200 ms\"", "default"));
+        assert_eq!(setting_of("traffic.udp-rate"), ("\"saturating\"", "default"));
+        let (rate, origin) = setting_of("wifi.rate");
         assert_eq!((rate, origin.split(':').next().unwrap()), ("\"150Mbps\"", "scenarios/wlan-11n-150.toml"));
         let setting = explanation.settings.iter().find(|setting| setting.key == "tcp.rto-min").unwrap();
         assert_eq!(setting.unit.as_deref(), Some("ms"));
@@ -471,15 +471,17 @@ mod tests {
 
     #[test]
     fn only_quantities_have_a_unit() {
-        let said = ["description=5 s", "wifi.standard=802.11ac", "wifi.snr=-3 dB", "wifi.amsdu=3839 B"];
-        let said = said.map(str::to_owned);
-        let settings = explain("hack-2014-11n-150", &said, None, &[]).unwrap().settings;
-        let of = |key: &str| settings.iter().find(|setting| setting.key == key).unwrap().unit.as_deref();
+        let assignments =
+            ["description=5 s", "wifi.standard=802.11ac", "wifi.snr=-3 dB", "wifi.amsdu=3839 B"];
+        let assignments = assignments.map(str::to_owned);
+        let settings = explain("hack-2014-11n-150", &assignments, None, &[]).unwrap().settings;
+        let unit_of_key =
+            |key: &str| settings.iter().find(|setting| setting.key == key).unwrap().unit.as_deref();
         let none =
             ["description", "wifi.standard", "wifi.retry-limit", "tcp.receive-buffer-max", "wired.loss"];
-        assert_eq!(none.map(of), [None; 5]);
+        assert_eq!(none.map(unit_of_key), [None; 5]);
         let some = ["wifi.snr", "wifi.amsdu", "wifi.ap-queue", "wifi.channel-width", "wired.rate"];
-        assert_eq!(some.map(of), ["dB", "B", "packets", "MHz", "Mbps"].map(Some));
+        assert_eq!(some.map(unit_of_key), ["dB", "B", "packets", "MHz", "Mbps"].map(Some));
     }
 
     #[test]

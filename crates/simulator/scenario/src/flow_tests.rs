@@ -42,7 +42,7 @@ fn flows_of_several_kinds_run_side_by_side() {
 /// `wlan-11n-150` with data between clients and the given settings.
 fn between_clients(set: &[&str]) -> Scenario {
     let set: Vec<String> =
-        ["traffic.kind=station-to-station"].iter().chain(set).map(|&said| said.to_owned()).collect();
+        ["traffic.kind=station-to-station"].iter().chain(set).map(|&text| text.to_owned()).collect();
     Scenario::load("wlan-11n-150", &set).unwrap()
 }
 
@@ -89,8 +89,8 @@ fn direct_links_have_rates_and_losses_of_their_own() {
     assert!(config.stations[0].mode.rate().as_bps() < 100_000_000);
     let snr =
         |scenario: &Scenario| scenario.setup(2, 1).unwrap().bss[0].config.direct_links[0].link.snr.unwrap();
-    let said = between_clients(&["wifi.direct-links=all", "wifi.direct-distance=3 m"]);
-    assert_eq!(snr(&placed), snr(&said));
+    let with_distance = between_clients(&["wifi.direct-links=all", "wifi.direct-distance=3 m"]);
+    assert_eq!(snr(&placed), snr(&with_distance));
     let loud = between_clients(&["wifi.direct-links=all", "wifi.direct-snr=7 dB", "wifi.distance=20 m"]);
     assert!((snr(&loud).as_db() - 7.0).abs() < 1e-9);
 }
@@ -98,7 +98,7 @@ fn direct_links_have_rates_and_losses_of_their_own() {
 #[test]
 fn direct_links_that_cannot_be_are_refused() {
     let refused = |set: &[&str], clients: &str| {
-        let set: Vec<String> = set.iter().map(|&said| said.to_owned()).collect();
+        let set: Vec<String> = set.iter().map(|&text| text.to_owned()).collect();
         let text = format!(
             "base = \"wlan-11n-150\"\n[traffic]\nkind = \"station-to-station\"\n[wifi]\ndirect-links = \"all\"\n{clients}"
         );
@@ -139,7 +139,7 @@ fn direct_links_out_of_reach_are_told() {
 #[test]
 fn clients_send_to_clients() {
     let load = |set: &[&str]| {
-        let set: Vec<String> = set.iter().map(|&said| said.to_owned()).collect();
+        let set: Vec<String> = set.iter().map(|&text| text.to_owned()).collect();
         Scenario::load("wlan-11n-150", &set).unwrap()
     };
     let ends = |scenario: &Scenario, clients| {
@@ -175,7 +175,7 @@ fn clients_send_to_clients() {
 fn pages_and_videos_are_repaired_where_fwp_is() {
     let programs = |scheme: &str, set: &[&str]| {
         let set: Vec<String> =
-            set.iter().chain(&["client=[{}]", "fwp.connections=4"]).map(|&said| said.to_owned()).collect();
+            set.iter().chain(&["client=[{}]", "fwp.connections=4"]).map(|&text| text.to_owned()).collect();
         let scenario = Scenario::load("fwp-11n-600", &set).unwrap();
         scheme::find("", scheme).unwrap().applied_to(&scenario).setup(1, 1).unwrap().applications
     };
@@ -238,9 +238,9 @@ fn schemes_change_what_names_no_transport_of_its_own() {
 
 #[test]
 fn connections_are_of_tack_where_the_traffic_is() {
-    let config = |said: &[&str]| {
+    let config = |settings: &[&str]| {
         let mut assignments = vec!["traffic.transport=tack".to_owned()];
-        assignments.extend(said.iter().map(|&said| said.to_owned()));
+        assignments.extend(settings.iter().map(|&text| text.to_owned()));
         let setup = Scenario::load("wlan-11n-150", &assignments).unwrap().setup(1, 1).unwrap();
         let Traffic::Connection { config: transport::Config::Tack(config), .. } = setup.flows[0].traffic
         else {

@@ -141,20 +141,20 @@ fn packet_range(value: &Value) -> Option<RangeInclusive<u64>> {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Value {
+    fn text_value(text: &str) -> Value {
         Value::Text(text.to_owned())
     }
 
     #[test]
     fn queue_limits_are_packets_bytes_or_both() {
         assert_eq!(
-            queue_limit(&of("126 packets, 64 KiB")).unwrap(),
+            queue_limit(&text_value("126 packets, 64 KiB")).unwrap(),
             QueueLimit { packets: Some(126), bytes: Some(Bytes(65_536)) }
         );
-        assert_eq!(queue_limit(&of("unlimited")).unwrap(), QueueLimit::default());
-        assert!(queue_limit(&of("0 packets")).is_err());
-        assert!(queue_limit(&of("5 ms")).is_err());
-        assert_eq!(decibels(&of("-3.5 dB")).unwrap(), Decibels::from_millis(-3_500));
+        assert_eq!(queue_limit(&text_value("unlimited")).unwrap(), QueueLimit::default());
+        assert!(queue_limit(&text_value("0 packets")).is_err());
+        assert!(queue_limit(&text_value("5 ms")).is_err());
+        assert_eq!(decibels(&text_value("-3.5 dB")).unwrap(), Decibels::from_millis(-3_500));
     }
 
     #[test]
@@ -166,9 +166,13 @@ mod tests {
         assert_eq!(script("\"0 %\"").unwrap(), Loss::None);
         assert_eq!(script("[7, \"2 to 4\", 3]").unwrap(), Loss::Scripted(vec![2, 3, 4, 7]));
         let channel = "{ good = \"0.1 %\", bad = \"50 %\", good-to-bad = \"1 %\", bad-to-good = \"10 %\" }";
-        let of = |fraction| Ratio::from_fraction(fraction).unwrap();
-        let expected =
-            GilbertElliott { good: of(0.001), bad: of(0.5), good_to_bad: of(0.01), bad_to_good: of(0.1) };
+        let ratio = |fraction| Ratio::from_fraction(fraction).unwrap();
+        let expected = GilbertElliott {
+            good: ratio(0.001),
+            bad: ratio(0.5),
+            good_to_bad: ratio(0.01),
+            bad_to_good: ratio(0.1),
+        };
         assert_eq!(script(channel).unwrap(), Loss::GilbertElliott(expected));
         for wrong in ["{ good = \"1 %\" }", "{ bad = 1 }", "{ god = \"1 %\" }"] {
             assert!(script(wrong).is_err(), "{wrong}");

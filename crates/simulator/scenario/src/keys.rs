@@ -81,9 +81,9 @@ impl<T> About<T> {
         Self { usual: Usual::Nothing, ..self }
     }
 
-    /// A key that sets the field to which `of` refers.
-    pub(crate) const fn field<K: Kind>(self, kind: K, of: fn(&mut T) -> &mut K::Value) -> Field<T, K> {
-        Field { name: self.name, kind, usual: self.usual, meaning: self.meaning, of }
+    /// A key that sets the field to which `accessor` refers.
+    pub(crate) const fn field<K: Kind>(self, kind: K, accessor: fn(&mut T) -> &mut K::Value) -> Field<T, K> {
+        Field { name: self.name, kind, usual: self.usual, meaning: self.meaning, accessor }
     }
 }
 
@@ -117,8 +117,8 @@ pub(crate) struct Field<T, K: Kind> {
     pub kind: K,
     pub usual: Usual,
     pub meaning: &'static str,
-    /// The field that holds its value.
-    pub of: fn(&mut T) -> &mut K::Value,
+    /// Access to the field that holds its value.
+    pub accessor: fn(&mut T) -> &mut K::Value,
 }
 
 /// A key that needs its own code to be read.
@@ -227,17 +227,17 @@ impl<T, K: Kind> Entry<T> for Key<K> {
 impl<T: Clone, K: Kind> Entry<T> for Field<T, K> {
     fn fill(&self, section: &Section<'_>, target: &mut T) -> Result<(), InputError> {
         if let Some(value) = section.optional(self.name, |value| self.kind.read(value))? {
-            *(self.of)(target) = value;
+            *(self.accessor)(target) = value;
         }
         Ok(())
     }
 
     fn value(&self, name: &str, target: &T) -> Option<String> {
-        (name == self.name).then(|| self.kind.write((self.of)(&mut target.clone())))
+        (name == self.name).then(|| self.kind.write((self.accessor)(&mut target.clone())))
     }
 
     fn row(&self, table: &'static str, usual: &T) -> Row {
-        let usual = self.usual.shown(|| self.kind.write((self.of)(&mut usual.clone())));
+        let usual = self.usual.shown(|| self.kind.write((self.accessor)(&mut usual.clone())));
         Row::new(table, self.name, usual, self.kind.allowed(), self.meaning)
     }
 }

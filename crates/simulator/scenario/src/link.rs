@@ -186,16 +186,17 @@ mod tests {
             uploads: Some("1"),
             ..LinkWords::default()
         };
-        let (made, set) = scenario(words, 3);
-        let wifi = made.wifi.as_ref().unwrap();
+        let (built, set) = scenario(words, 3);
+        let wifi = built.wifi.as_ref().unwrap();
         let mode = wifi.mode;
         assert_eq!(
             (wifi.bss.standard, mode.width_mhz, mode.streams, mode.mcs),
             (Standard::Ax, 80, 2, Some(11))
         );
-        assert_eq!(made.round_trip().as_millis(), 30);
+        assert_eq!(built.round_trip().as_millis(), 30);
         assert!(set.contains(&"wifi.rate=1201Mbps".to_owned()), "as the scenario has it: {set:?}");
-        let ups = made.setup(3, 1).unwrap().flows.iter().filter(|flow| flow.sink == Scenario::SERVER).count();
+        let ups =
+            built.setup(3, 1).unwrap().flows.iter().filter(|flow| flow.sink == Scenario::SERVER).count();
         assert_eq!(ups, 1, "{set:?}");
         let (all, _) = scenario(LinkWords { uploads: Some("all"), ..LinkWords::default() }, 3);
         assert_eq!(all.name, "wlan-11n-150");
@@ -213,8 +214,8 @@ mod tests {
             ("wifi7", Standard::Be),
             ("n", Standard::N),
         ] {
-            let (made, _) = scenario(LinkWords { wifi: Some(wifi), ..LinkWords::default() }, 1);
-            assert_eq!(made.wifi.unwrap().bss.standard, expected, "{wifi}");
+            let (built, _) = scenario(LinkWords { wifi: Some(wifi), ..LinkWords::default() }, 1);
+            assert_eq!(built.wifi.unwrap().bss.standard, expected, "{wifi}");
         }
         for (wifi, rate, kbps) in [
             ("11ax", "1200Mbps", 1_201_000),

@@ -75,8 +75,11 @@ impl Scenario {
         assignments: &[String],
         clients: &[u32],
     ) -> Result<Self, ScenarioError> {
-        let others: Vec<String> =
-            assignments.iter().filter(|said| !said.trim_start().starts_with("run.")).cloned().collect();
+        let others: Vec<String> = assignments
+            .iter()
+            .filter(|assignment| !assignment.trim_start().starts_with("run."))
+            .cloned()
+            .collect();
         let mut quick = Self::load(name_or_path, &others)?.quick_assignments(assignments, clients);
         quick.extend(assignments.iter().cloned());
         Self::load(name_or_path, &quick)
@@ -98,10 +101,16 @@ impl Scenario {
             ("run.measure-from", format!("{}ns", measure_from.as_nanos())),
             ("run.seeds", self.run.seeds.min(3).to_string()),
         ];
-        let said = |key: &str| {
-            assignments.iter().any(|said| said.split_once('=').is_some_and(|(known, _)| known.trim() == key))
+        let is_given = |key: &str| {
+            assignments
+                .iter()
+                .any(|assignment| assignment.split_once('=').is_some_and(|(known, _)| known.trim() == key))
         };
-        quick.into_iter().filter(|(key, _)| !said(key)).map(|(key, value)| format!("{key}={value}")).collect()
+        quick
+            .into_iter()
+            .filter(|(key, _)| !is_given(key))
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect()
     }
 
     fn most_clients(&self) -> u32 {
@@ -134,8 +143,9 @@ pub(crate) fn load_assigned(name_or_path: &str, assignments: &[String]) -> Resul
 fn assign(tree: &mut Tree, assignments: &[String]) -> Result<(), InputError> {
     let mut assigned = Tree::default();
     // Errors in others are reported below.
-    let decides =
-        |said: &&String| ["run.", "client", WIRED].iter().any(|begin| said.trim_start().starts_with(begin));
+    let decides = |assignment: &&String| {
+        ["run.", "client", WIRED].iter().any(|begin| assignment.trim_start().starts_with(begin))
+    };
     for assignment in assignments.iter().filter(decides) {
         assigned.set(assignment)?;
     }
@@ -234,12 +244,12 @@ fn forget_compared_counts(base: &mut Tree, tree: &Tree) {
 fn forget_late_measuring(base: &mut Tree, tree: &Tree) {
     const NAMES: [&str; 2] = ["duration", run::MEASURE_FROM];
     let time = |run: &Tree, name| run.entries.get(name).and_then(|node| duration(&node.value).ok());
-    let Some(Value::Table(said)) = tree.entries.get("run").map(|node| &node.value) else { return };
+    let Some(Value::Table(given)) = tree.entries.get("run").map(|node| &node.value) else { return };
     let Some(Value::Table(run)) = base.entries.get_mut("run").map(|node| &mut node.value) else { return };
     let [length, measure_from] = NAMES;
     let is_late =
-        time(said, length).is_some_and(|end| time(run, measure_from).is_some_and(|from| from >= end));
-    if is_late && !said.entries.contains_key(measure_from) {
+        time(given, length).is_some_and(|end| time(run, measure_from).is_some_and(|from| from >= end));
+    if is_late && !given.entries.contains_key(measure_from) {
         run.entries.remove(measure_from);
     }
 }

@@ -454,9 +454,9 @@ fn stock_acks(scenario: &mut Scenario) {
 /// TCP with `algorithm`. If the scenario has the same kind of controller, its options are kept.
 fn control(scenario: &mut Scenario, algorithm: Algorithm) {
     stock_acks(scenario);
-    let own = &mut scenario.tcp.congestion.algorithm;
-    if discriminant(own) != discriminant(&algorithm) {
-        *own = algorithm;
+    let current = &mut scenario.tcp.congestion.algorithm;
+    if discriminant(current) != discriminant(&algorithm) {
+        *current = algorithm;
     }
 }
 

@@ -78,7 +78,7 @@ impl Subject {
     /// If the scenario cannot have this number of clients.
     pub fn estimate(&self, clients: u32) -> Result<Estimate, InputError> {
         // The draws of a seed hardly change it.
-        self.changed.setup(clients, 1).map(|setup| Estimate::of(&setup))
+        self.changed.setup(clients, 1).map(|setup| Estimate::for_setup(&setup))
     }
 
     /// Hash of every value in the scenario under this scheme, including the traces of links. It is equal for two

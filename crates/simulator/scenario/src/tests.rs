@@ -315,14 +315,14 @@ fn clients_in_units_find_their_rates() {
 
 #[test]
 fn every_mistake_is_explained_in_one_line() {
-    let mut told = String::new();
+    let mut errors = String::new();
     for (mistake, text, assignments) in MISTAKES {
         let assignments: Vec<String> = assignments.iter().map(|&text| text.to_owned()).collect();
         let error = Scenario::parse("my.toml", text, &assignments).expect_err(mistake).to_string();
         assert_eq!(error.lines().count(), 1, "{error}");
-        writeln!(told, "{mistake}\n    {error}").unwrap();
+        writeln!(errors, "{mistake}\n    {error}").unwrap();
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(errors);
 }
 
 #[test]
@@ -362,9 +362,9 @@ fn bases_are_found_beside_the_file_and_do_not_go_in_circles() {
 
 #[test]
 fn more_client_tables_than_the_base_has_clients_are_all_meant() {
-    let clients = |text: &str, said: &[&str]| {
-        let said: Vec<String> = said.iter().map(|&said| said.to_owned()).collect();
-        Scenario::parse("t.toml", text, &said).unwrap().clients
+    let clients = |text: &str, assignments: &[&str]| {
+        let assignments: Vec<String> = assignments.iter().map(|&text| text.to_owned()).collect();
+        Scenario::parse("t.toml", text, &assignments).unwrap().clients
     };
     // wlan-11n-150 sets one client, wlan-11a-54 sets none, and wlan-video sets two.
     let three = "[[client]]\n[[client]]\n[[client]]\n";
@@ -411,7 +411,7 @@ fn a_tcp_profile_gives_way_to_keys() {
 #[test]
 fn a_wire_has_a_delay_or_a_round_trip_time() {
     let delays = |text: &str, assignments: &[&str]| {
-        let assignments: Vec<String> = assignments.iter().map(|&said| said.to_owned()).collect();
+        let assignments: Vec<String> = assignments.iter().map(|&text| text.to_owned()).collect();
         let text = format!("base = \"wlan-11n-150\"\n{text}");
         let setup = Scenario::parse("my.toml", &text, &assignments)?.setup(1, 1)?;
         Ok::<_, ScenarioError>(
@@ -472,21 +472,21 @@ fn each_direction_of_a_wire_has_a_queue_of_its_own() {
         [setup.wired[0].forward.queue, setup.wired[0].backward.queue]
     };
     let packets = |packets| QueueLimit { packets: Some(packets), bytes: None };
-    let of = |limit, discipline| QueueConfig { limit: packets(limit), discipline };
+    let queue = |limit, discipline| QueueConfig { limit: packets(limit), discipline };
     let fq = Discipline::FqCoDel(FqCoDelConfig::INTERNET);
-    assert_eq!(queues("queue = { discipline = \"fq-codel\" }"), [of(10_240, fq); 2]);
+    assert_eq!(queues("queue = { discipline = \"fq-codel\" }"), [queue(10_240, fq); 2]);
     let codel = Discipline::CoDel(CoDelConfig::INTERNET);
     assert_eq!(
         queues("queue = \"50 packets\"\ndown = { queue = { discipline = \"codel\" } }"),
-        [of(1_000, codel), of(50, Discipline::DropTail)]
+        [queue(1_000, codel), queue(50, Discipline::DropTail)]
     );
     assert_eq!(
         queues("drop = \"head\"\nup = { queue = \"50 packets\" }"),
-        [of(1_000, Discipline::DropHead), of(50, Discipline::DropHead)]
+        [queue(1_000, Discipline::DropHead), queue(50, Discipline::DropHead)]
     );
     assert_eq!(
         queues("queue = { discipline = \"codel\" }\nup = { queue = \"50 packets\" }"),
-        [of(1_000, codel), of(50, Discipline::DropTail)]
+        [queue(1_000, codel), queue(50, Discipline::DropTail)]
     );
     let error = read("queue = { discipline = \"codel\" }\ndrop = \"head\"").unwrap_err().to_string();
     assert!(error.contains("wired.drop"), "{error}");
@@ -496,7 +496,7 @@ fn each_direction_of_a_wire_has_a_queue_of_its_own() {
 fn a_run_that_is_made_shorter_measures_from_its_quarter() {
     let measured = |text: &str, assignments: &[&str]| {
         let text = format!("base = \"wlan-11n-150\"\n{text}");
-        let assignments: Vec<_> = assignments.iter().map(|said| (*said).to_owned()).collect();
+        let assignments: Vec<_> = assignments.iter().map(|text| (*text).to_owned()).collect();
         Scenario::parse("my.toml", &text, &assignments).map(|scenario| scenario.run.measure_from.as_micros())
     };
     let base = measured("", &[]).unwrap();

@@ -79,8 +79,8 @@ pub(super) fn names() -> String {
 const HASH: &str = " blake3:";
 
 /// The path of a trace, and the required hash of its file if given.
-fn path_and_hash(said: &str) -> (&str, Option<&str>) {
-    said.split_once(HASH).map_or((said, None), |(path, hash)| (path, Some(hash)))
+fn path_and_hash(reference: &str) -> (&str, Option<&str>) {
+    reference.split_once(HASH).map_or((reference, None), |(path, hash)| (path, Some(hash)))
 }
 
 /// Why a trace could not be loaded.
@@ -92,9 +92,9 @@ pub(super) enum LoadError {
     Trace(TraceError),
 }
 
-/// Loads the trace `said`, relative to `directory`. Also returns the path of its file.
-pub(super) fn load(directory: &Path, said: &str) -> (PathBuf, Result<Arc<Trace>, LoadError>) {
-    let (path, hash) = path_and_hash(said);
+/// Loads the trace `reference`, relative to `directory`. Also returns the path of its file.
+pub(super) fn load(directory: &Path, reference: &str) -> (PathBuf, Result<Arc<Trace>, LoadError>) {
+    let (path, hash) = path_and_hash(reference);
     let path = directory.join(path);
     let trace = read(&path).map_err(|error| LoadError::File(error.to_string())).and_then(|bytes| {
         let found = blake3::hash(&bytes).to_hex();
@@ -142,11 +142,11 @@ fn each_in(
 /// file that cannot be read is left unchanged, so that the reader reports the error.
 pub(super) fn pin(tree: &mut Tree) -> Result<(), InputError> {
     each_in(tree, |node| {
-        let Value::Text(said) = &node.value else { return Ok(()) };
-        if find(said).is_some() || path_and_hash(said).1.is_some() {
+        let Value::Text(reference) = &node.value else { return Ok(()) };
+        if find(reference).is_some() || path_and_hash(reference).1.is_some() {
             return Ok(());
         }
-        let path = node.origin.directory().unwrap_or(Path::new("")).join(said);
+        let path = node.origin.directory().unwrap_or(Path::new("")).join(reference);
         // Anything except a regular file, such as a pipe, can be read only once.
         if path.is_file()
             && let (Ok(whole), Ok(bytes)) = (std::path::absolute(&path), read(&path))
@@ -161,8 +161,8 @@ pub(super) fn pin(tree: &mut Tree) -> Result<(), InputError> {
 /// Refuses trace files in `tree` without a hash.
 pub(super) fn require_hashes(tree: &mut Tree) -> Result<(), InputError> {
     each_in(tree, |node| match &node.value {
-        Value::Text(said) if find(said).is_none() && path_and_hash(said).1.is_none() => {
-            Err(InputError::new(&node.origin, format!("the trace {said:?} has no hash"))
+        Value::Text(reference) if find(reference).is_none() && path_and_hash(reference).1.is_none() => {
+            Err(InputError::new(&node.origin, format!("the trace {reference:?} has no hash"))
                 .allowed("results made by this version or a later one, whose traces have"))
         }
         _ => Ok(()),
@@ -175,13 +175,13 @@ mod tests {
 
     #[test]
     fn the_synthetic_traces_are_what_they_were() {
-        let told = SYNTHETIC.map(|synthetic| {
+        let measured = SYNTHETIC.map(|synthetic| {
             let trace = synthetic.trace();
             (synthetic.name, trace.period_millis(), trace.opportunities(), trace.mean_rate().as_bps() / 1_000)
         });
         // Known values. If they change, so does every result computed with these traces.
         let known =
             [("lte-synthetic.down", 60_000, 102_334, 20_466), ("lte-synthetic.up", 60_000, 7_783, 1_556)];
-        assert_eq!(told, known);
+        assert_eq!(measured, known);
     }
 }

@@ -276,11 +276,11 @@ impl Run<'_> {
     ) -> Result<(), InputError> {
         let scenario = self.scenario;
         let staggered = scenario.stagger.saturating_mul(u64::from(index));
-        let said = flow.and_then(|flow| flow.start).or(client.start);
-        let start = said.unwrap_or(staggered);
+        let given = flow.and_then(|flow| flow.start).or(client.start);
+        let start = given.unwrap_or(staggered);
         let stop = flow.and_then(|flow| flow.stop).or(client.stop);
         scenario.check_start(index, start + scenario.run.start_spread, stop)?;
-        if said.is_none() {
+        if given.is_none() {
             scenario.check_stagger(index, staggered)?;
         }
         let traffic = flow.map_or(&scenario.traffic, |flow| &flow.traffic);

@@ -60,8 +60,8 @@ fn of_assignment(
         let explained = explain(name_or_path, assignments, None, &[key.to_owned()]).ok()?;
         explained.settings.into_iter().next().map(|setting| setting.value)
     };
-    let said = value(assignments);
-    if said.is_some() && said == value(&others) {
+    let given_value = value(assignments);
+    if given_value.is_some() && given_value == value(&others) {
         // The assignment sets the value that applies anyway.
         return None;
     }
@@ -129,7 +129,7 @@ pub fn check_sweep(
 /// True if `scheme` changes the value of `key` in `scenario`.
 fn overrides(scheme: &Scheme, key: &str, scenario: &Scenario) -> bool {
     let changed = scheme.applied_to(scenario);
-    let value = |scenario: &Scenario| effective::of(key, scenario).map(|(value, _)| value);
+    let value = |scenario: &Scenario| effective::value_of(key, scenario).map(|(value, _)| value);
     value(scenario) != value(&changed)
 }
 
@@ -183,14 +183,14 @@ fn of_links<'a>(
             deaf.add(name, (acks, snr, control));
         }
     }
-    let far = far.told(|who, share, snr, mode| {
+    let far = far.text(|who, share, snr, mode| {
         format!(
             "{who} out of reach: at {snr} {share} of full packets arrive at {}: see {keys}, wifi.rate and \
              wifi.rate-control",
             mode.rate()
         )
     });
-    let deaf = deaf.told(|who, share, snr, mode| {
+    let deaf = deaf.text(|who, share, snr, mode| {
         format!(
             "{who} too far for the rate of link-layer ACKs: at {snr} {share} of them arrive at {}: \
                  wifi.ack-rate=auto follows the rate of data",
@@ -234,7 +234,7 @@ impl Affected {
 
     /// The result of `tell` with the names, the fraction that arrives, the signal and the mode; `None` if no link is
     /// affected.
-    fn told(self, tell: impl FnOnce(String, String, Decibels, Mode) -> String) -> Option<String> {
+    fn text(self, write: impl FnOnce(String, String, Decibels, Mode) -> String) -> Option<String> {
         /// If there are more names, only their number is given.
         const NAMED: usize = 5;
         let (share, snr, mode) = self.worst?;
@@ -245,7 +245,7 @@ impl Affected {
             (_, 0) => format!("{called}s {} are", named.join(", ")),
             _ => format!("{called}s {} and {more} more are", named.join(", ")),
         };
-        Some(tell(who, percent(Some(share), 1), snr, mode))
+        Some(write(who, percent(Some(share), 1), snr, mode))
     }
 }
 
@@ -286,8 +286,8 @@ mod tests {
     use super::*;
     use crate::scheme;
 
-    fn of(scenario: &str, assignments: &[&str], schemes: &[&str]) -> Vec<String> {
-        let assignments: Vec<String> = assignments.iter().map(|&said| said.to_owned()).collect();
+    fn warnings_of(scenario: &str, assignments: &[&str], schemes: &[&str]) -> Vec<String> {
+        let assignments: Vec<String> = assignments.iter().map(|&text| text.to_owned()).collect();
         let schemes: Vec<&Scheme> = schemes.iter().map(|name| scheme::named("", name).unwrap()).collect();
         of_assignments(scenario, &assignments, &schemes, 2)
     }
@@ -295,22 +295,23 @@ mod tests {
     #[test]
     fn settings_that_a_scheme_overrides_are_warned_of() {
         let classic = "hack-2014-11n-150";
-        let warnings = of(classic, &["tcp.ack-every=4"], &["tcp-l8"]);
+        let warnings = warnings_of(classic, &["tcp.ack-every=4"], &["tcp-l8"]);
         let see = "see tacit explain hack-2014-11n-150 tcp.ack-every";
         assert_eq!(warnings, [format!("--set tcp.ack-every=4 changes nothing under tcp-l8: {see}")]);
-        let warnings = of(classic, &["tcp.ack-every=4"], &["stock", "tcp-l4", "tcp-l8", "tcp-l16", "udp"]);
+        let warnings =
+            warnings_of(classic, &["tcp.ack-every=4"], &["stock", "tcp-l4", "tcp-l8", "tcp-l16", "udp"]);
         let expected = "--set tcp.ack-every=4 does not count under tcp-l8, tcp-l16, which set it themselves";
         assert_eq!(warnings, [expected]);
-        assert_eq!(of(classic, &["hack.variant=timer"], &["hack-batch"]).len(), 1);
+        assert_eq!(warnings_of(classic, &["hack.variant=timer"], &["hack-batch"]).len(), 1);
     }
 
     #[test]
     fn settings_that_the_receiver_ignores_are_warned_of() {
-        let warnings = of("wlan-11n-150", &["tcp.ack-every=4"], &["stock", "hack-more-data"]);
+        let warnings = warnings_of("wlan-11n-150", &["tcp.ack-every=4"], &["stock", "hack-more-data"]);
         let see = "see tacit explain wlan-11n-150 tcp.ack-every";
         let expected = format!("--set tcp.ack-every=4 changes nothing under stock, hack-more-data: {see}");
         assert_eq!(warnings, [expected]);
-        let here = of("wlan-11n-150", &["tcp.ack-every=4"], &["as-written"]);
+        let here = warnings_of("wlan-11n-150", &["tcp.ack-every=4"], &["as-written"]);
         assert_eq!(here, [format!("--set tcp.ack-every=4 changes nothing here: {see}")]);
     }
 
@@ -327,18 +328,26 @@ mod tests {
             &["tcp.ack-policy=delayed", "tcp.ack-every=9", "tcp.ack-every=2"],
         ];
         for assignments in fine {
-            assert_eq!(of("wlan-11n-150", assignments, &schemes), [] as [&str; 0], "{assignments:?}");
+            assert_eq!(
+                warnings_of("wlan-11n-150", assignments, &schemes),
+                [] as [&str; 0],
+                "{assignments:?}"
+            );
         }
         // Errors are reported by the reader instead.
-        assert_eq!(of("wlan-11n-150", &["tcp.ack-evry=4", "tcp.sack"], &schemes), [] as [&str; 0]);
-        assert_eq!(of("wired-10", &["tcp.sack=false"], &["udp"]).len(), 1, "UDP alone has no TCP to set");
+        assert_eq!(warnings_of("wlan-11n-150", &["tcp.ack-evry=4", "tcp.sack"], &schemes), [] as [&str; 0]);
+        assert_eq!(
+            warnings_of("wired-10", &["tcp.sack=false"], &["udp"]).len(),
+            1,
+            "UDP alone has no TCP to set"
+        );
     }
 
     #[test]
     fn a_sweep_over_a_key_that_changes_nothing_is_refused() {
         let swept = |sweep: &[&[&str]], schemes: &[&str]| {
             let places: Vec<Vec<String>> =
-                sweep.iter().map(|at| at.iter().map(|&said| said.to_owned()).collect()).collect();
+                sweep.iter().map(|at| at.iter().map(|&text| text.to_owned()).collect()).collect();
             let schemes: Vec<&Scheme> = schemes.iter().map(|name| scheme::named("", name).unwrap()).collect();
             check_sweep("wlan-11n-150", &[], &places, &schemes, &[]).map_err(|error| error.to_string())
         };
@@ -387,16 +396,17 @@ mod tests {
 
     #[test]
     fn clients_that_cannot_be_reached_or_cannot_be_answered_are_named() {
-        let said = |set: &[&str]| {
-            let set: Vec<String> = set.iter().map(|&said| said.to_owned()).collect();
+        let reach_warnings = |set: &[&str]| {
+            let set: Vec<String> = set.iter().map(|&text| text.to_owned()).collect();
             of_setup(&Scenario::load("wlan-11ac-866", &set).unwrap().setup(2, 1).unwrap())
         };
-        assert_eq!(said(&["wifi.distance=5 m"]), [] as [&str; 0]);
-        let [far] = &said(&["wifi.distance=38 m"])[..] else { panic!("one warning") };
+        assert_eq!(reach_warnings(&["wifi.distance=5 m"]), [] as [&str; 0]);
+        let [far] = &reach_warnings(&["wifi.distance=38 m"])[..] else { panic!("one warning") };
         assert!(far.starts_with("clients 1, 2 are out of reach: at "), "{far}");
-        assert_eq!(said(&["wifi.distance=38 m", "wifi.rate-control=minstrel"]), [] as [&str; 0]);
-        assert_eq!(said(&["wifi.distance=38 m", "wifi.rate-control=ideal"]), [] as [&str; 0]);
-        let [deaf] = &said(&["wifi.distance=38 m", "wifi.rate-control=ideal", "wifi.ack-rate=24Mbps"])[..]
+        assert_eq!(reach_warnings(&["wifi.distance=38 m", "wifi.rate-control=minstrel"]), [] as [&str; 0]);
+        assert_eq!(reach_warnings(&["wifi.distance=38 m", "wifi.rate-control=ideal"]), [] as [&str; 0]);
+        let [deaf] =
+            &reach_warnings(&["wifi.distance=38 m", "wifi.rate-control=ideal", "wifi.ack-rate=24Mbps"])[..]
         else {
             panic!("one warning")
         };

@@ -32,22 +32,22 @@ use stream::VideoStream;
 pub(crate) struct Sockets<'a> {
     flows: &'a mut [Flow],
     written: &'a mut Vec<(FlowId, End)>,
-    asks: &'a mut Vec<(FlowId, ReaderRequest)>,
+    requests: &'a mut Vec<(FlowId, ReaderRequest)>,
 }
 
 impl<'a> Sockets<'a> {
-    /// `written` collects the ends that have something to send, `asks` the requests to shims.
+    /// `written` collects the ends that have something to send, `requests` the requests to shims.
     pub fn new(
         flows: &'a mut [Flow],
         written: &'a mut Vec<(FlowId, End)>,
-        asks: &'a mut Vec<(FlowId, ReaderRequest)>,
+        requests: &'a mut Vec<(FlowId, ReaderRequest)>,
     ) -> Self {
-        Self { flows, written, asks }
+        Self { flows, written, requests }
     }
 
     /// Sends a request to the shim below the sink of `flow`.
-    fn ask(&mut self, flow: FlowId, ask: ReaderRequest) {
-        self.asks.push((flow, ask));
+    fn request(&mut self, flow: FlowId, request: ReaderRequest) {
+        self.requests.push((flow, request));
     }
 
     /// From now on bytes at the sink wait for [`Sockets::read`]; must be called before any have arrived.
@@ -213,11 +213,11 @@ impl App {
     }
 
     /// A message from the shim below the sink of `flow`.
-    pub fn told(&mut self, now: Instant, flow: FlowId, told: ToReader, sockets: &mut Sockets<'_>) {
+    pub fn on_message(&mut self, now: Instant, flow: FlowId, message: ToReader, sockets: &mut Sockets<'_>) {
         match &mut self.program {
-            Program::Download(download) => download.told(now, flow, told, sockets),
-            Program::Pages(pages) => pages.told(now, flow, told, sockets),
-            Program::Stream(stream) => stream.told(now, flow, told, sockets),
+            Program::Download(download) => download.on_message(now, flow, message, sockets),
+            Program::Pages(pages) => pages.on_message(now, flow, message, sockets),
+            Program::Stream(stream) => stream.on_message(now, flow, message, sockets),
             Program::OnOff(_) => {}
         }
     }

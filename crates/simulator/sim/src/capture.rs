@@ -59,7 +59,7 @@ pub struct CaptureWriter<W: Write> {
     frame: Vec<u8>,
     /// Blocks of frames that may still have to be written after others, by start time and order of their ends.
     waiting: BTreeMap<(Instant, u64), Vec<u8>>,
-    told: u64,
+    order: u64,
     /// Buffers of written blocks, for reuse.
     spare: Vec<Vec<u8>>,
 }
@@ -85,7 +85,7 @@ impl<W: Write> CaptureWriter<W> {
         }
         out.write_all(&block)?;
         let (waiting, spare) = (BTreeMap::new(), vec![block]);
-        Ok(Self { out, beacons: 0, frame: Vec::new(), waiting, told: 0, spare })
+        Ok(Self { out, beacons: 0, frame: Vec::new(), waiting, order: 0, spare })
     }
 
     /// Adds a frame in `band` that has ended, with the power at which it was received, if known.
@@ -106,8 +106,8 @@ impl<W: Write> CaptureWriter<W> {
         let mut block = self.spare.pop().unwrap_or_default();
         block.clear();
         pcapng::enhanced_packet(&mut block, u32::from(frame.link.0), frame.at, &[&self.frame]);
-        self.waiting.insert((frame.at, self.told), block);
-        self.told += 1;
+        self.waiting.insert((frame.at, self.order), block);
+        self.order += 1;
         let settled = Instant::from_nanos(frame.at.as_nanos().saturating_sub(OVERLAP_MAX.as_nanos()));
         while let Some(first) = self.waiting.first_entry().filter(|first| first.key().0 < settled) {
             let block = first.remove();

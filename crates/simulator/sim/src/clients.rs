@@ -14,7 +14,7 @@ pub(crate) struct Clients(BTreeMap<(HostId, Option<HostId>), SharedClient>);
 
 impl Clients {
     /// The client at the other end of a connection.
-    pub fn of(&mut self, config: &Config, ends: Ends) -> Option<&SharedClient> {
+    pub fn get(&mut self, config: &Config, ends: Ends) -> Option<&SharedClient> {
         let Config::Tcp(tcp) = config else { return None };
         let Algorithm::Rre(rre) = tcp.congestion.algorithm else { return None };
         let remote = match rre.memory {

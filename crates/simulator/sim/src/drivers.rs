@@ -52,7 +52,7 @@ pub(crate) enum DriverRequest<P> {
     /// Pass up a packet that did not arrive on the channel.
     Deliver { packet: P },
     /// Send a message to the reader of a flow.
-    Tell { flow: FlowId, told: ToReader },
+    Tell { flow: FlowId, message: ToReader },
     /// An invariant is violated: this packet is wrong.
     Wrong { packet: P, what: &'static str },
 }
@@ -309,18 +309,18 @@ impl<P: Carried> Drivers<P> {
 
     /// The program at `host` that reads `flow`, with data from `source`, sends a request to the shim there; it is
     /// ignored if there is none. Returns the function whose driver may act on it at once.
-    pub fn ask(
+    pub fn request(
         &mut self,
         flow: FlowId,
         [source, host]: [HostId; 2],
-        ask: ReaderRequest,
+        request: ReaderRequest,
     ) -> Option<FunctionId> {
         let (number, shim) = (0_u16..).zip(&mut self.drivers).find_map(|(number, driver)| match driver {
             StationDriver::Fwp(shim) if shim.host == host => Some((number, shim)),
             _ => None,
         })?;
-        shim.ask(flow, source, ask);
-        let acts = matches!(ask, ReaderRequest::Stop | ReaderRequest::Fail);
+        shim.request(flow, source, request);
+        let acts = matches!(request, ReaderRequest::Stop | ReaderRequest::Fail);
         self.functions.all().find(|function| acts && self.of_function[function.index()] == number)
     }
 
@@ -336,22 +336,22 @@ impl<P: Carried> Drivers<P> {
         functions.all().filter(|_| !self.all_stock())
     }
 
-    fn of(&self, function: FunctionId) -> Option<&StationDriver<P>> {
+    fn driver(&self, function: FunctionId) -> Option<&StationDriver<P>> {
         self.drivers.get(usize::from(*self.of_function.get(function.index())?))
     }
 
-    fn of_mut(&mut self, function: FunctionId) -> Option<&mut StationDriver<P>> {
+    fn driver_mut(&mut self, function: FunctionId) -> Option<&mut StationDriver<P>> {
         self.drivers.get_mut(usize::from(*self.of_function.get(function.index())?))
     }
 
     /// The next deadline of the driver of `function`.
     pub fn poll_timeout(&self, function: FunctionId) -> Option<Instant> {
-        self.of(function)?.poll_timeout()
+        self.driver(function)?.poll_timeout()
     }
 
     /// Handles the timeout of the driver of `function`.
     pub fn handle_timeout(&mut self, now: Instant, function: FunctionId) {
-        if let Some(driver) = self.of_mut(function) {
+        if let Some(driver) = self.driver_mut(function) {
             driver.handle_timeout(now);
         }
     }
@@ -368,7 +368,7 @@ impl<P: Carried> Drivers<P> {
         if let Some(oracle) = &mut self.oracle {
             oracle.given(now, from, to, packet, packets);
         }
-        match self.of_mut(from) {
+        match self.driver_mut(from) {
             Some(driver) => driver.outgoing(now, to, packet, packets),
             None => Some(packet),
         }
@@ -384,7 +384,7 @@ impl<P: Carried> Drivers<P> {
         missing: u16,
         packets: &mut Packets<P>,
     ) -> Option<PacketRef> {
-        match self.of_mut(function) {
+        match self.driver_mut(function) {
             Some(driver) => driver.incoming(now, from, packet, missing, packets),
             None => Some(packet),
         }
@@ -392,19 +392,19 @@ impl<P: Carried> Drivers<P> {
 
     /// True if the driver of `function` may have a request to the world after its host has sent a packet, or one arrived.
     pub fn acts_on_packets(&self, function: FunctionId) -> bool {
-        self.of(function).is_some_and(StationDriver::acts_on_packets)
+        self.driver(function).is_some_and(StationDriver::acts_on_packets)
     }
 
     /// A packet from [`DriverRequest::Requeue`] of the driver of `function` found no room.
     pub fn refused(&mut self, now: Instant, function: FunctionId, packet: &P) {
-        if let Some(driver) = self.of_mut(function) {
+        if let Some(driver) = self.driver_mut(function) {
             driver.refused(now, packet);
         }
     }
 
     /// Packets from `from` for `to` are being sent.
     pub fn drained(&mut self, from: FunctionId, to: FunctionId) {
-        if let Some(driver) = self.of_mut(from) {
+        if let Some(driver) = self.driver_mut(from) {
             driver.drained(to);
         }
     }
@@ -421,7 +421,7 @@ impl<P: Carried> Drivers<P> {
             oracle.answered(now, *function, *from);
         }
         let function = interrupt.function();
-        if let Some(driver) = self.of_mut(function) {
+        if let Some(driver) = self.driver_mut(function) {
             driver.interrupt(now, interrupt, packets, addresses);
         }
         if let Some(packet) = interrupt.packet() {
@@ -438,7 +438,7 @@ impl<P: Carried> Drivers<P> {
         channel: &mut Bss,
         packets: &mut Packets<P>,
     ) {
-        if let Some(driver) = self.of_mut(function) {
+        if let Some(driver) = self.driver_mut(function) {
             driver.carry_out(now, channel, packets);
         }
     }
@@ -452,7 +452,7 @@ impl<P: Carried> Drivers<P> {
         channel: &mut Bss,
         packets: &mut Packets<P>,
     ) -> Option<DriverRequest<P>> {
-        let wish = self.of_mut(function)?.act(now, channel, packets)?;
+        let wish = self.driver_mut(function)?.act(now, channel, packets)?;
         Some(match (wish, &mut self.oracle) {
             (DriverRequest::PassUp { from, packet }, Some(oracle)) => {
                 match oracle.judge(function, from, &packet) {
@@ -485,10 +485,10 @@ impl<P: Carried> Drivers<P> {
 
     /// Counters of the drivers of `station` since measuring started, summed over all categories.
     pub fn counters(&self, station: StationId) -> DriverCounters {
-        let mut own: Vec<_> =
+        let mut indexes: Vec<_> =
             self.functions.of_station(station).filter_map(|id| self.of_function.get(id.index())).collect();
-        own.dedup();
-        let each = own.into_iter().map(|index| self.drivers[usize::from(*index)].counters());
+        indexes.dedup();
+        let each = indexes.into_iter().map(|index| self.drivers[usize::from(*index)].counters());
         each.reduce(|sum, more| sum.plus(&more)).unwrap_or_default()
     }
 

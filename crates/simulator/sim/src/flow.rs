@@ -117,7 +117,7 @@ impl Flow {
                     // A server has one socket for all connections, whichever end opens them. It is the host with the
                     // lowest number.
                     connection.set_connection_id_implied(ends.local > ends.remote);
-                    if let Some(client) = clients.of(config, ends) {
+                    if let Some(client) = clients.get(config, ends) {
                         connection.share_client(client);
                     }
                     connection

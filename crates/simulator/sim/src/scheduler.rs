@@ -24,7 +24,7 @@ pub(crate) struct Scheduler {
     soon: Vec<Event>,
     late: BinaryHeap<Reverse<Event>>,
     /// Number of events scheduled so far.
-    asked: u64,
+    inserted: u64,
     /// Time of the valid event of each component.
     due: Vec<Option<Instant>>,
 }
@@ -62,13 +62,13 @@ impl Scheduler {
             return;
         }
         *due = Some(at);
-        self.ask(component, at);
+        self.insert(component, at);
     }
 
     #[inline(never)]
-    fn ask(&mut self, component: u32, at: Instant) {
-        let event = Event { at, turn: self.asked << COMPONENT_BITS | u64::from(component) };
-        self.asked += 1;
+    fn insert(&mut self, component: u32, at: Instant) {
+        let event = Event { at, turn: self.inserted << COMPONENT_BITS | u64::from(component) };
+        self.inserted += 1;
         let sooner = self.soon.iter().rev().take(PASSED + 1).take_while(|other| other.at <= at).count();
         if sooner > PASSED {
             self.late.push(Reverse(event));

@@ -86,7 +86,7 @@ struct Before {
 
 impl Before {
     /// Those of `bss`, the channel of `set`.
-    fn of(bss: &Bss, set: &BssSetup) -> Self {
+    fn read(bss: &Bss, set: &BssSetup) -> Self {
         Self {
             stations: stations(set).map(|station| bss.counters(station)).collect(),
             links: bss.links().map(|link| bss.link_counts(link)).collect(),
@@ -136,7 +136,7 @@ pub struct World<'o, P: Carried = Packet> {
     /// Ends that a program wrote at and that were not pumped yet.
     written: Vec<(FlowId, End)>,
     /// Requests of programs to shims.
-    asks: Vec<(FlowId, ReaderRequest)>,
+    requests: Vec<(FlowId, ReaderRequest)>,
     /// Some connections have small queues.
     has_small_queues: bool,
     /// Ends that wait for their host's queue to have less of them.
@@ -202,7 +202,7 @@ impl<'o, P: Carried> World<'o, P> {
                 drivers,
                 component: (wires.len() + index) as u32,
                 first_driver: 0,
-                before: Before::of(&bss, set),
+                before: Before::read(&bss, set),
                 bss,
             });
         }
@@ -225,7 +225,7 @@ impl<'o, P: Carried> World<'o, P> {
             flows,
             programs: apps.into_iter().map(|app| Program { app, component: 0 }).collect(),
             written: Vec::new(),
-            asks: Vec::new(),
+            requests: Vec::new(),
             has_small_queues: !setup.bss.is_empty() && setup.flows.iter().any(small_queues::limits),
             throttled: Vec::new(),
             saturators: Vec::new(),
@@ -457,13 +457,13 @@ impl<'o, P: Carried> World<'o, P> {
     /// Calls a program, sends the data it wrote and schedules its timer.
     fn with_app(&mut self, index: usize, call: impl FnOnce(&mut App, &mut Sockets<'_>)) {
         let mut written = std::mem::take(&mut self.written);
-        let mut asks = std::mem::take(&mut self.asks);
-        call(&mut self.programs[index].app, &mut Sockets::new(&mut self.flows, &mut written, &mut asks));
+        let mut requests = std::mem::take(&mut self.requests);
+        call(&mut self.programs[index].app, &mut Sockets::new(&mut self.flows, &mut written, &mut requests));
         // Register flows with the shim before anything is sent, so that the shim sees all packets of the host.
-        for (flow, ask) in asks.drain(..) {
-            self.ask(flow, ask);
+        for (flow, request) in requests.drain(..) {
+            self.request(flow, request);
         }
-        self.asks = asks;
+        self.requests = requests;
         if let Some(what) = self.programs[index].app.broken() {
             self.broken = Some(what);
         }
@@ -666,7 +666,7 @@ impl<'o, P: Carried> World<'o, P> {
         for (Channel { bss, drivers, before, .. }, set) in self.channels.iter_mut().zip(&self.setup.bss) {
             drivers.start_measuring();
             bss.start_measuring(self.now);
-            *before = Before::of(bss, set);
+            *before = Before::read(bss, set);
         }
     }
 }

@@ -336,9 +336,10 @@ fn add_direct_links(setup: &mut Setup, seed: u64) {
             for [from, to] in [pair, [pair[1], pair[0]]] {
                 // The sender's data follows its uplink's policy in one direction, the receiver's data the policy of its
                 // own uplink in the other.
-                let of = |station: StationId| &set.config.stations[station.index() - 1];
-                let link_acks = BothWays { down: of(to).link_acks.up, up: of(from).link_acks.up };
-                let link = StationConfig { link_acks, ..of(from).clone() };
+                let station_config = |station: StationId| &set.config.stations[station.index() - 1];
+                let link_acks =
+                    BothWays { down: station_config(to).link_acks.up, up: station_config(from).link_acks.up };
+                let link = StationConfig { link_acks, ..station_config(from).clone() };
                 set.config.direct_links.push(DirectLink { from, to, link });
             }
         }

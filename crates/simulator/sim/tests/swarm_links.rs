@@ -145,8 +145,8 @@ fn random_setup(seed: u64) -> Setup {
     // A separate random stream, so that older seeds keep the rest of their worlds.
     let thinning = &mut Stream::new(seed, "swarm links thinning");
     let hold = if thinning.up_to(3) == 0 { ClientDriver::AckHold(HoldLaw::Thin) } else { hold };
-    let own = &mut Stream::new(seed, "swarm links access point's acks");
-    let acks = pick(own, &[ApDriver::Stock, ApDriver::FastAck(fastack::Config::USUAL)]);
+    let draws = &mut Stream::new(seed, "swarm links access point's acks");
+    let acks = pick(draws, &[ApDriver::Stock, ApDriver::FastAck(fastack::Config::USUAL)]);
     set.set_drivers(acks, hold);
     let mut ends: Vec<HostId> = set.clients.iter().map(|client| client.host).collect();
     if draw.up_to(2) == 0 {

@@ -55,15 +55,15 @@ fn random_link(draw: &mut Stream, band: Band, clients: u32) -> BssConfig {
     }
 }
 
-fn random_links(draw: &mut Stream, of: u8) -> LinkSet {
+fn random_links(draw: &mut Stream, count: u8) -> LinkSet {
     match draw.up_to(1) {
         0 => LinkSet::ALL,
-        _ => LinkSet::NONE.with(LinkId(draw.up_to(u32::from(of) - 1) as u8)),
+        _ => LinkSet::NONE.with(LinkId(draw.up_to(u32::from(count) - 1) as u8)),
     }
 }
 
 /// Links and mode of a client; from a stream of its own, so that worlds of clients without modes stay what they were.
-fn random_client(draw: &mut Stream, of: u8) -> ClientLinks {
+fn random_client(draw: &mut Stream, count: u8) -> ClientLinks {
     let us = |draw: &mut Stream, choices: &[u64]| Duration::from_micros(pick(draw, choices));
     let transition = us(draw, &Emlsr::TRANSITIONS_US);
     let radio_return = match draw.up_to(2) {
@@ -84,7 +84,7 @@ fn random_client(draw: &mut Stream, of: u8) -> ClientLinks {
             LinkMode::SendOrReceive { medium_sync: emlsr.medium_sync },
         ],
     );
-    let some = random_links(draw, of);
+    let some = random_links(draw, count);
     ClientLinks { links: pick(draw, &[LinkSet::ALL, LinkSet::ALL, some]), mode }
 }
 

@@ -30,9 +30,9 @@ pub fn parse(phy: &str, rate: &str) -> Result<Hop, InputError> {
 ///
 /// # Errors
 /// Same as [`parse`].
-pub fn said(phy: Option<&str>, rate: Option<&str>) -> Result<Option<Hop>, InputError> {
-    let is_said = phy.is_some() || rate.is_some();
-    is_said.then(|| parse(phy.unwrap_or(USUAL_PHY), rate.unwrap_or(USUAL_RATE))).transpose()
+pub fn parse_optional(phy: Option<&str>, rate: Option<&str>) -> Result<Option<Hop>, InputError> {
+    let is_given = phy.is_some() || rate.is_some();
+    is_given.then(|| parse(phy.unwrap_or(USUAL_PHY), rate.unwrap_or(USUAL_RATE))).transpose()
 }
 
 /// The default hop.
@@ -75,7 +75,11 @@ pub fn bounds(hop: &Hop) -> Bounds {
     let udp = capacity(hop, &Traffic::UDP, Feedback::None);
     let tcp = capacity(hop, &Traffic::TCP, Feedback::every(2));
     let hack = capacity(hop, &Traffic::TCP, Feedback::HACK);
-    let each = |of: fn(&Capacity) -> f64| Goodputs { udp: of(&udp), tcp: of(&tcp), hack: of(&hack) };
+    let each = |goodput: fn(&Capacity) -> f64| Goodputs {
+        udp: goodput(&udp),
+        tcp: goodput(&tcp),
+        hack: goodput(&hack),
+    };
     let goodput = each(|capacity| capacity.goodput.as_bps() as f64);
     Bounds {
         phy: hop.phy.standard.name(),

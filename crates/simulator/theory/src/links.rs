@@ -372,11 +372,12 @@ mod tests {
         let links = [hop(20, 1, 11, 1024), hop(80, 1, 13, 1024)];
         assert!(link_bounds(&links[..1]).is_err());
         let bounds = link_bounds(&links).unwrap();
-        let of = |name: &str| bounds.rows.iter().find(|row| row.name == name).unwrap().goodput_bps;
-        let sum = of("UDP, link 1 alone") + of("UDP, link 2 alone");
-        assert!((sum / of("UDP, where the window never binds") - 1.0).abs() < 1e-9);
+        let goodput_bps = |name: &str| bounds.rows.iter().find(|row| row.name == name).unwrap().goodput_bps;
+        let sum = goodput_bps("UDP, link 1 alone") + goodput_bps("UDP, link 2 alone");
+        assert!((sum / goodput_bps("UDP, where the window never binds") - 1.0).abs() < 1e-9);
         assert!(
-            of("UDP, proportional shares of the window") <= of("UDP, where the window never binds") * 1.001
+            goodput_bps("UDP, proportional shares of the window")
+                <= goodput_bps("UDP, where the window never binds") * 1.001
         );
     }
 }

@@ -51,10 +51,10 @@ fn one_user_of_802_11ax_and_be() {
         (hop(Standard::Be, be, 1_024), [4886, 4251, 3684, 4493, 4298, 4466, 4722]),
     ];
     for (hop, known) in rows {
-        let of = |traffic, feedback| capacity(&hop, &traffic, feedback).goodput.as_mbps_f64();
-        let tcp = |feedback| of(Traffic::TCP, feedback);
+        let goodput_mbps = |traffic, feedback| capacity(&hop, &traffic, feedback).goodput.as_mbps_f64();
+        let tcp = |feedback| goodput_mbps(Traffic::TCP, feedback);
         let found = [
-            of(Traffic::UDP, Feedback::None),
+            goodput_mbps(Traffic::UDP, Feedback::None),
             tcp(Feedback::every(2)),
             tcp(coded(4.4, 2)),
             tcp(coded(1.0, 2)),
@@ -142,19 +142,19 @@ fn saturated_users() {
         (16, 12, [416, 276, 375, 354, 408, 409]),
     ];
     for (users, mpdus, known) in rows {
-        let of = |ofdma, traffic, feedback| {
+        let goodput_mbps = |ofdma, traffic, feedback| {
             let found = round_capacity(&rounds(users, ofdma), &traffic, feedback).unwrap();
             assert_eq!(found.mpdus_per_ppdu, mpdus);
             found.goodput.as_mbps_f64()
         };
         let polled = OfdmaConfig { polls: true, ..ASKED };
         let found = [
-            of(MU_BAR, Traffic::UDP, Feedback::None),
-            of(MU_BAR, Traffic::TCP, Feedback::every(2)),
-            of(ASKED, Traffic::TCP, Feedback::every(2)),
-            of(polled, Traffic::TCP, Feedback::every(2)),
-            of(MU_BAR, Traffic::TCP, coded(4.4, 2)),
-            of(MU_BAR, Traffic::TCP, coded(1.0, 2)),
+            goodput_mbps(MU_BAR, Traffic::UDP, Feedback::None),
+            goodput_mbps(MU_BAR, Traffic::TCP, Feedback::every(2)),
+            goodput_mbps(ASKED, Traffic::TCP, Feedback::every(2)),
+            goodput_mbps(polled, Traffic::TCP, Feedback::every(2)),
+            goodput_mbps(MU_BAR, Traffic::TCP, coded(4.4, 2)),
+            goodput_mbps(MU_BAR, Traffic::TCP, coded(1.0, 2)),
         ];
         for (column, (found, known)) in found.into_iter().zip(known).enumerate() {
             close(found, f64::from(known), &format!("{users} users, column {column}"));

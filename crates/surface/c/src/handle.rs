@@ -48,11 +48,11 @@ pub(crate) unsafe fn init<S: State>(
     }
     // SAFETY: aligned, and `len` bytes by this function's contract.
     let mut region = unsafe { Region::over(memory, len, size_of::<Handle<S>>()) };
-    let made = Handle { kind: S::KIND, busy: 0, state: make(&mut region) };
+    let new_handle = Handle { kind: S::KIND, busy: 0, state: make(&mut region) };
     let at = memory.cast::<Handle<S>>();
     // SAFETY: the memory is aligned and long enough; `handle` may be written.
     unsafe {
-        at.write(made);
+        at.write(new_handle);
         handle.write(at);
     }
     TACIT_OK

@@ -111,10 +111,10 @@ pub unsafe extern "C" fn tacit_rohc_compressor_new(
         // SAFETY: by contract. A pointer that cannot be written is found before there is something to free.
         unsafe { put(compressor, ptr::null_mut()) }?;
         let usual = CompressorConfig::default();
-        let made =
+        let config =
             CompressorConfig { cids: config.cids(), repeat: config.repeat, seed: config.seed, ..usual };
         // SAFETY: by contract.
-        unsafe { put(compressor, boxed(Compressor::new(made))) }
+        unsafe { put(compressor, boxed(Compressor::new(config))) }
     }))
 }
 
@@ -152,8 +152,8 @@ pub unsafe extern "C" fn tacit_rohc_compress(
             put(out_len, 0)?;
             apart(packet, len, out, room)?;
             compressor.set_time(Duration::from_millis(now_ms));
-            let made = compressor.compress(input(packet, len)?, output(out, room)?);
-            put(out_len, made.map_err(not_compressed)?.len)
+            let compressed = compressor.compress(input(packet, len)?, output(out, room)?);
+            put(out_len, compressed.map_err(not_compressed)?.len)
         })
     }
 }
@@ -218,14 +218,14 @@ pub unsafe extern "C" fn tacit_rohc_decompressor_new(
     code(unsafe { tacit_rohc_config::read(config) }.and_then(|config| {
         // SAFETY: by contract. A pointer that cannot be written is found before there is something to free.
         unsafe { put(decompressor, ptr::null_mut()) }?;
-        let made = DecompressorConfig {
+        let config = DecompressorConfig {
             cids: config.cids(),
             feedback: config.feedback != 0,
             verify_tcp_checksum: config.verify_tcp_checksum != 0,
             ..DecompressorConfig::default()
         };
         // SAFETY: by contract.
-        unsafe { put(decompressor, boxed(Decompressor::new(made))) }
+        unsafe { put(decompressor, boxed(Decompressor::new(config))) }
     }))
 }
 

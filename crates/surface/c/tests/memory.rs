@@ -68,8 +68,9 @@ unsafe extern "C" fn count(user: *mut c_void, _: *const u8, _: usize) {
 
 #[test]
 fn nothing_is_allocated() {
-    let mut own = [calls::memory(1 << 20), calls::memory(1 << 20), calls::memory(1 << 13)];
-    let [client_at, ap_at, law_at]: [*mut c_void; 3] = own.each_mut().map(|own| own.as_mut_ptr().cast());
+    let mut memory = [calls::memory(1 << 20), calls::memory(1 << 20), calls::memory(1 << 13)];
+    let [client_at, ap_at, law_at]: [*mut c_void; 3] =
+        memory.each_mut().map(|memory| memory.as_mut_ptr().cast());
     let (mut client, mut ap, mut law) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
     let (mut frames, mut restored, mut due) = ([0u8; 4096], 0u64, 0);
     let before = ALLOCATIONS.get();

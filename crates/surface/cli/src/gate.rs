@@ -94,17 +94,17 @@ impl Gate {
     pub fn add(&mut self, subject: &str, name: &str, status: TestCaseStatus) {
         if let TestCaseStatus::NonSuccess { message, .. } = &status {
             self.broken = true;
-            let said = message.as_ref().map_or(name, |message| message.as_str());
-            note(&format!("tacit: broken: {subject}: {said}"));
+            let reason = message.as_ref().map_or(name, |message| message.as_str());
+            note(&format!("tacit: broken: {subject}: {reason}"));
         }
         let mut case = TestCase::new(name, status);
         case.set_classname(subject);
         self.cases.push(case);
     }
 
-    /// Writes the JUnit file if requested. Returns true if no condition is violated. `said` is the command that repeats
+    /// Writes the JUnit file if requested. Returns true if no condition is violated. `command` is the command that repeats
     /// the runs.
-    pub fn end(mut self, suite: &str, took: Duration, said: &str) -> Result<bool, Failure> {
+    pub fn end(mut self, suite: &str, took: Duration, command: &str) -> Result<bool, Failure> {
         let judged = std::mem::take(&mut self.judged);
         for (threshold, _) in self.thresholds.clone().iter().zip(judged).filter(|(_, judged)| *judged == 0) {
             let what = format!("no results of {}", threshold.scheme().unwrap_or("anything"));
@@ -113,7 +113,7 @@ impl Gate {
         if let Some(path) = &self.junit {
             let mut tests = TestSuite::new(suite);
             tests.set_time(took);
-            tests.set_system_out(said);
+            tests.set_system_out(command);
             // Every condition is about all of the runs.
             for case in &mut self.cases {
                 case.set_time(took);
@@ -144,8 +144,8 @@ fn wanted(threshold: &Threshold) -> String {
     let text = threshold.text();
     // Longer operators first, because each contains a shorter one.
     let turned = [("<=", ">"), (">=", "<"), ("<", ">="), (">", "<=")];
-    match turned.iter().find(|(of, _)| text.contains(of)) {
-        Some((of, to)) => text.replacen(of, to, 1),
+    match turned.iter().find(|(operator, _)| text.contains(operator)) {
+        Some((operator, to)) => text.replacen(operator, to, 1),
         None => format!("not {text}"),
     }
 }

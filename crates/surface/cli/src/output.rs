@@ -80,17 +80,17 @@ pub fn note(text: &str) {
 }
 
 /// The failure as one line.
-fn said(failure: &Failure) -> String {
+fn one_line(failure: &Failure) -> String {
     match failure {
         #[cfg(feature = "network")]
-        Failure::Network(failure) => failure.said(),
+        Failure::Network(failure) => failure.one_line(),
         failure => failure.to_string(),
     }
 }
 
 /// Prints one line about the failure and returns the exit code.
 pub fn report_failure(failure: &Failure) -> ExitCode {
-    note(&format!("tacit: {}", said(failure)));
+    note(&format!("tacit: {}", one_line(failure)));
     ExitCode::from(match failure {
         #[cfg(feature = "network")]
         Failure::Network(failure) => failure.exit_code(),
@@ -107,11 +107,11 @@ pub fn explain_usage(error: &clap::Error) -> ExitCode {
         return print(&format!("{}\n", text.trim_end()))
             .map_or_else(|failure| report_failure(&failure), |()| ExitCode::SUCCESS);
     }
-    let mut said = usage_error(error.kind(), &text);
+    let mut message = usage_error(error.kind(), &text);
     if is_word_too_many(error, &text) {
-        said.push_str("; was -- forgotten before the command?");
+        message.push_str("; was -- forgotten before the command?");
     }
-    note(&format!("tacit: {said}"));
+    note(&format!("tacit: {message}"));
     ExitCode::from(BAD_INPUT)
 }
 
@@ -137,10 +137,10 @@ pub fn usage_error(kind: ErrorKind, text: &str) -> String {
         return format!("a command is missing; {see}");
     }
     let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
-    let said = lines.filter(|line| !line.is_empty() && !line.starts_with("For more information"));
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("For more information"));
     let mut sentence = String::new();
     let mut in_list = false;
-    for line in said {
+    for line in lines {
         let is_hint = line.starts_with("tip:") || line.starts_with('[') && line.contains(": ");
         sentence.push_str(match (sentence.is_empty(), sentence.ends_with(':'), in_list && !is_hint) {
             (true, ..) => "",

@@ -14,7 +14,7 @@ use tacit_theory::hop;
 use crate::answer::{Answer, PlainAnswer};
 use crate::error::{Failure, Outcome};
 
-fn told(py: Python<'_>, work: impl FnOnce() -> Outcome<PlainAnswer> + Send) -> PyResult<Answer> {
+fn detached(py: Python<'_>, work: impl FnOnce() -> Outcome<PlainAnswer> + Send) -> PyResult<Answer> {
     py.detach(work).map_err(|failure| failure.raised(py))?.answered(py)
 }
 
@@ -27,8 +27,8 @@ pub fn audit(
     rate: Option<&str>,
     rtt: &str,
 ) -> PyResult<Answer> {
-    told(py, || {
-        let hop = hop::said(phy, rate)?;
+    detached(py, || {
+        let hop = hop::parse_optional(phy, rate)?;
         let rtt = parse_rtt(rtt)?;
         let audit = audit_file(&capture)?;
         let prediction = audit.predict(&hop.map_or_else(|| audit.hops(), |hop| vec![hop]), rtt);
@@ -37,15 +37,15 @@ pub fn audit(
         let list = |value: &Value| value.as_array().map(|rows| objects(rows)).unwrap_or_default();
         let (flows, schemes) = (list(&value["flows"]), list(&value["prediction"]["schemes"]));
         let sent_as = list(&value["sent_as"]);
-        let told = PlainAnswer::new(&value, report.to_text(None))?;
-        Ok(told.with("flows", flows).with("schemes", schemes).with("sent_as", sent_as))
+        let answer = PlainAnswer::new(&value, report.to_text(None))?;
+        Ok(answer.with("flows", flows).with("schemes", schemes).with("sent_as", sent_as))
     })
 }
 
 /// Runs a capture through a codec and back, checks every byte, and measures.
 #[pyfunction]
 pub fn rohc_stats(py: Python<'_>, capture: PathBuf, codec: &str) -> PyResult<Answer> {
-    told(py, || {
+    detached(py, || {
         let codec = Codec::parse(codec)?;
         let start = now();
         let stats = stats(&capture, codec, &|| now().duration_since(start))?;
@@ -62,7 +62,7 @@ pub fn rohc_compress(
     repeat: u8,
     cid: &str,
 ) -> PyResult<Answer> {
-    told(py, || {
+    detached(py, || {
         let converted = compress(&capture, &out, Channel::parse(cid, repeat)?)?;
         PlainAnswer::new(&converted, converted.to_text())
     })
@@ -71,7 +71,7 @@ pub fn rohc_compress(
 /// Decompresses a file of `rohc_compress` into a capture.
 #[pyfunction]
 pub fn rohc_decompress(py: Python<'_>, rohc: PathBuf, out: PathBuf, cid: &str) -> PyResult<Answer> {
-    told(py, || {
+    detached(py, || {
         // The decompressor does not depend on the number of repetitions.
         let converted = decompress(&rohc, &out, Channel::parse(cid, 1)?)?;
         PlainAnswer::new(&converted, converted.to_text())
@@ -87,7 +87,7 @@ pub fn rohc_compare(
     repeat: u8,
     cid: &str,
 ) -> PyResult<Answer> {
-    told(py, || {
+    detached(py, || {
         let comparison = compare(&capture, &other, Channel::parse(cid, repeat)?)?;
         PlainAnswer::new(&comparison, comparison.to_text())
     })

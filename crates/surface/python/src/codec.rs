@@ -37,9 +37,9 @@ impl Compressor {
     fn compress<'py>(&self, py: Python<'py>, packet: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (compressor, out) = &mut *state;
-        let made =
+        let compressed =
             compressor.compress(packet, out).map_err(|error| TacitError::new_err(error.to_string()))?;
-        Ok(PyBytes::new(py, &out[..made.len]))
+        Ok(PyBytes::new(py, &out[..compressed.len]))
     }
 
     /// Processes the decompressor's feedback.

@@ -76,11 +76,11 @@ impl Failure {
         let error = if is_keyword { Input { place, ..error } } else { error };
         let exception = InputError::new_err(error.to_string());
         let value = exception.value(py);
-        let told = value
+        let set = value
             .setattr("place", error.place)
             .and_then(|()| value.setattr("what", error.what))
             .and_then(|()| value.setattr("allowed", error.allowed));
-        match told {
+        match set {
             Ok(()) => exception,
             Err(other) => other,
         }

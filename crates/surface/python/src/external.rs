@@ -65,7 +65,7 @@ impl ExternalMaker {
 
 impl Maker {
     /// The result of `call`, unless Python raises an exception now or has raised one before.
-    fn ask<T>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
+    fn call<T>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
         if self.failed.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
             return None;
         }
@@ -78,11 +78,11 @@ impl Maker {
         }
     }
 
-    fn made(
+    fn create(
         &self,
         arguments: impl for<'py> FnOnce(Python<'py>, &Py<PyAny>) -> PyResult<Py<PyAny>>,
     ) -> Option<Py<PyAny>> {
-        self.ask(|py| arguments(py, &self.make))
+        self.call(|py| arguments(py, &self.make))
     }
 }
 
@@ -153,23 +153,23 @@ impl Named for Slot<Maker> {
 }
 
 /// An object and its maker; `None` if it could not be created.
-type Made = Option<(Arc<Maker>, Py<PyAny>)>;
+type Instance = Option<(Arc<Maker>, Py<PyAny>)>;
 
 /// Calls the maker in `slot` without arguments. Returns the object.
-fn made_alone(slot: &Slot<Maker>) -> Made {
+fn create_without_arguments(slot: &Slot<Maker>) -> Instance {
     let maker = slot.content()?;
-    let made = maker.made(|py, make| make.call0(py))?;
-    Some((maker, made))
+    let object = maker.create(|py, make| make.call0(py))?;
+    Some((maker, object))
 }
 
 impl acks::Factory for Slot<Maker> {
     fn acknowledge(&self) -> Box<dyn acks::Acknowledge> {
-        Box::new(Policy(made_alone(self)))
+        Box::new(Policy(create_without_arguments(self)))
     }
 }
 
 /// A policy in use.
-struct Policy(Made);
+struct Policy(Instance);
 
 impl Policy {
     /// After an exception, each segment is acknowledged, so that the run ends normally.
@@ -179,7 +179,7 @@ impl Policy {
         call: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<Py<PyAny>>,
     ) -> AckDecision {
         let decision = self.0.as_ref().and_then(|(maker, policy)| {
-            maker.ask(|py| {
+            maker.call(|py| {
                 let after: Option<f64> = call(py, policy)?.extract(py)?;
                 Ok(match after {
                     None => AckDecision::Wait,
@@ -195,7 +195,7 @@ impl Policy {
 impl acks::Acknowledge for Policy {
     fn on_data(&mut self, arrival: &acks::Arrival) -> AckDecision {
         self.decide(arrival.now, |py, policy| {
-            let told = Arrival {
+            let arrival = Arrival {
                 now: seconds(arrival.now),
                 new_bytes: arrival.new.0,
                 in_order: arrival.in_order,
@@ -203,7 +203,7 @@ impl acks::Acknowledge for Policy {
                 rtt_min: arrival.rtt_min.map(Duration::as_secs_f64),
                 smoothed_rtt: arrival.smoothed_rtt.map(Duration::as_secs_f64),
             };
-            policy.call_method1(py, "on_data", (told,))
+            policy.call_method1(py, "on_data", (arrival,))
         })
     }
 
@@ -213,25 +213,25 @@ impl acks::Acknowledge for Policy {
 
     fn on_ack_sent(&mut self) {
         if let Some((maker, policy)) = &self.0 {
-            let _ = maker.ask(|py| policy.call_method0(py, "on_ack_sent"));
+            let _ = maker.call(|py| policy.call_method0(py, "on_ack_sent"));
         }
     }
 }
 
 impl control::Factory for Slot<Maker> {
     fn control(&self, mss: Bytes, initial_window: Bytes) -> (Box<dyn control::Control>, control::Steering) {
-        let made = self.content().and_then(|maker| {
-            let control = maker.made(|py, make| make.call1(py, (mss.0, initial_window.0)))?;
+        let instance = self.content().and_then(|maker| {
+            let control = maker.create(|py, make| make.call1(py, (mss.0, initial_window.0)))?;
             Some((maker, control))
         });
         let steering = control::Steering { window: initial_window, pacing: None };
-        (Box::new(Controller { made, steering }), steering)
+        (Box::new(Controller { instance, steering }), steering)
     }
 }
 
 /// A controller in use.
 struct Controller {
-    made: Made,
+    instance: Instance,
     /// Its last result, which stays in effect after an exception.
     steering: control::Steering,
 }
@@ -248,8 +248,8 @@ impl Controller {
         &mut self,
         call: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<Py<PyAny>>,
     ) -> control::Steering {
-        let steering = self.made.as_ref().and_then(|(maker, control)| {
-            maker.ask(|py| call(py, control)?.extract::<Option<WindowAndRate>>(py))
+        let steering = self.instance.as_ref().and_then(|(maker, control)| {
+            maker.call(|py| call(py, control)?.extract::<Option<WindowAndRate>>(py))
         });
         if let Some(steering) = steering.flatten() {
             let (window, pacing) = match steering {
@@ -266,7 +266,7 @@ impl Controller {
 impl control::Control for Controller {
     fn on_ack(&mut self, ack: &control::Acknowledged) -> control::Steering {
         self.steer(|py, control| {
-            let told = Acknowledged {
+            let ack_fields = Acknowledged {
                 now: seconds(ack.now),
                 delivered_bytes: ack.delivered.0,
                 delivered_total_bytes: ack.delivered_total.0,
@@ -280,7 +280,7 @@ impl control::Control for Controller {
                 application_limited: ack.application_limited,
                 in_recovery: ack.in_recovery,
             };
-            control.call_method1(py, "on_ack", (told,))
+            control.call_method1(py, "on_ack", (ack_fields,))
         })
     }
 
@@ -327,12 +327,12 @@ pub struct UplinkClient {
 
 impl mu::MuSchedulerFactory for Slot<Maker> {
     fn scheduler(&self) -> Box<dyn mu::MuScheduler> {
-        Box::new(Scheduler(made_alone(self)))
+        Box::new(Scheduler(create_without_arguments(self)))
     }
 }
 
 /// A scheduler in use.
-struct Scheduler(Made);
+struct Scheduler(Instance);
 
 impl Scheduler {
     /// After an exception, no client is selected, so that the run ends normally.
@@ -342,7 +342,7 @@ impl Scheduler {
         call: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<Py<PyAny>>,
     ) {
         let positions = self.0.as_ref().and_then(|(maker, scheduler)| {
-            maker.ask(|py| call(py, scheduler)?.extract::<Option<Vec<usize>>>(py))
+            maker.call(|py| call(py, scheduler)?.extract::<Option<Vec<usize>>>(py))
         });
         chosen.extend(positions.flatten().unwrap_or_default());
     }
@@ -351,20 +351,20 @@ impl Scheduler {
 impl mu::MuScheduler for Scheduler {
     fn downlink(&mut self, now: Instant, ready: &[mu::ReadyUser], most: usize, users: &mut Vec<usize>) {
         self.choose(users, |py, scheduler| {
-            let told = ready.iter().map(|user| ReadyUser {
+            let ready_users = ready.iter().map(|user| ReadyUser {
                 client: user.client.0,
                 packets: user.packets,
                 queued_bytes: user.bytes.0,
                 oldest: user.oldest.as_secs_f64(),
                 rate_bps: user.rate.as_bps(),
             });
-            scheduler.call_method1(py, "downlink", (seconds(now), told.collect::<Vec<_>>(), most))
+            scheduler.call_method1(py, "downlink", (seconds(now), ready_users.collect::<Vec<_>>(), most))
         });
     }
 
     fn uplink(&mut self, now: Instant, clients: &[mu::UplinkClient], most: usize, asked: &mut Vec<usize>) {
         self.choose(asked, |py, scheduler| {
-            let told = clients.iter().map(|client| UplinkClient {
+            let uplink_clients = clients.iter().map(|client| UplinkClient {
                 client: client.client.0,
                 reported_bytes: client.reported.0,
                 sent_mpdus: client.sent_mpdus,
@@ -372,7 +372,7 @@ impl mu::MuScheduler for Scheduler {
                 mpdus_per_s: client.mpdus_per_s,
                 rate_bps: client.rate.as_bps(),
             });
-            scheduler.call_method1(py, "uplink", (seconds(now), told.collect::<Vec<_>>(), most))
+            scheduler.call_method1(py, "uplink", (seconds(now), uplink_clients.collect::<Vec<_>>(), most))
         });
     }
 }

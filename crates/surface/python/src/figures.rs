@@ -46,23 +46,25 @@ pub fn figure(
             from: from_directory,
             ..Options::default()
         };
-        let made = on_all_cores(|| Ok(run(&figures, &options, control)?))?;
-        let [outcome] = made.as_slice() else { return Err(Failure::Other(format!("{id} gave no outcome"))) };
-        told(outcome)
+        let outcomes = on_all_cores(|| Ok(run(&figures, &options, control)?))?;
+        let [outcome] = outcomes.as_slice() else {
+            return Err(Failure::Other(format!("{id} gave no outcome")));
+        };
+        plain_answer(outcome)
     };
     watched(py, cache, progress.as_ref(), work)?.answered(py)
 }
 
-fn told(outcome: &FigureOutcome) -> Outcome<PlainAnswer> {
+fn plain_answer(outcome: &FigureOutcome) -> Outcome<PlainAnswer> {
     Ok(PlainAnswer::new(outcome, outcome.to_text())?.with("claims", rows(&outcome.claims)?))
 }
 
 /// The maximum goodput of a Wi-Fi hop, in closed form.
 #[pyfunction]
 pub fn theory(py: Python<'_>, phy: &str, rate: &str) -> PyResult<Answer> {
-    let told = || -> Outcome<PlainAnswer> {
+    let compute = || -> Outcome<PlainAnswer> {
         let bounds = bounds(&parse(phy, rate)?);
         PlainAnswer::new(&bounds, bounds.to_text())
     };
-    told().map_err(|failure| failure.raised(py))?.answered(py)
+    compute().map_err(|failure| failure.raised(py))?.answered(py)
 }

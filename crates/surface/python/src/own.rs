@@ -60,13 +60,13 @@ pub struct OwnScheme {
 
 impl OwnScheme {
     /// Brings schemes, each an object with the attributes of `tacit.OwnScheme`.
-    pub fn bring(py: Python<'_>, own: &[Bound<'_, PyAny>]) -> PyResult<Vec<Self>> {
-        own.iter().map(|own| Self::new(py, own)).collect()
+    pub fn bring(py: Python<'_>, objects: &[Bound<'_, PyAny>]) -> PyResult<Vec<Self>> {
+        objects.iter().map(|object| Self::new(py, object)).collect()
     }
 
-    fn new(py: Python<'_>, own: &Bound<'_, PyAny>) -> PyResult<Self> {
+    fn new(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let external = |name: &str| -> PyResult<Option<ExternalMaker>> {
-            let make = own.getattr(name)?;
+            let make = object.getattr(name)?;
             if make.is_none() { Ok(None) } else { ExternalMaker::new(&make).map(Some) }
         };
         let externals = Arc::new(Externals {
@@ -76,7 +76,7 @@ impl OwnScheme {
         });
         let raised = |error| Failure::Input(error).raised(py);
         let (name, base): (String, Option<String>) =
-            (own.getattr("name")?.extract()?, own.getattr("scheme")?.extract()?);
+            (object.getattr("name")?.extract()?, object.getattr("scheme")?.extract()?);
         let base = scheme::named("--scheme", base.as_deref().unwrap_or(scheme::AS_WRITTEN.name));
         let put = externals.clone();
         let change = move |scenario: &mut Scenario| {

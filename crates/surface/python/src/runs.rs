@@ -60,7 +60,7 @@ pub fn run(
             .push(format!("made with {name}, which Python brought: the command alone makes another run"));
     }
     let cache = cache && names.is_empty();
-    let told = watched(py, cache, None, |control| {
+    let answer = watched(py, cache, None, |control| {
         let record = match &pcap {
             Some(path) => prepared.run_captured(path, None)?,
             None => prepared.run_recorded(control, None)?,
@@ -69,15 +69,15 @@ pub fn run(
         let sheets: Vec<_> =
             table_names().filter_map(|name| Some((name, sheet_of(name, record_alone)?))).collect();
         let single = prepared.single(record);
-        let told = PlainAnswer::new(&single, single.to_text(None))?;
-        Ok(sheets.into_iter().fold(told, |told, (name, sheet)| told.with(name, sheet)))
+        let answer = PlainAnswer::new(&single, single.to_text(None))?;
+        Ok(sheets.into_iter().fold(answer, |answer, (name, sheet)| answer.with(name, sheet)))
     });
     // A Python exception is more informative than the result of the run after it.
     brought.check()?;
-    told?.answered(py)
+    answer?.answered(py)
 }
 
-fn told_of(comparison: &Comparison) -> Outcome<PlainAnswer> {
+fn plain_answer(comparison: &Comparison) -> Outcome<PlainAnswer> {
     Ok(PlainAnswer::new(comparison, Report::Comparison(Box::new(comparison.clone())).to_text(None))?
         .with("rows", rows(&comparison.rows)?)
         .with_html(table_html(comparison)))
@@ -109,19 +109,19 @@ pub fn compare(
         Some(mix) => mix.of(options),
         None => options,
     };
-    let own = OwnScheme::bring(py, &own)?;
-    own.iter().try_for_each(|scheme| scheme.try_on(py, &options.scenario, &options.assignments))?;
+    let own_schemes = OwnScheme::bring(py, &own)?;
+    own_schemes.iter().try_for_each(|scheme| scheme.try_on(py, &options.scenario, &options.assignments))?;
     let work = |control: Control<'_>| {
         let comparison = on_all_cores(|| Ok(compared(&options, control)?))?;
         if let Some(directory) = &options.directory {
             write(&comparison, directory)?;
         }
-        told_of(&comparison)
+        plain_answer(&comparison)
     };
     // No other process can make runs of these classes.
-    let told = watched(py, cache && own.is_empty(), progress.as_ref(), work);
-    own.iter().try_for_each(|scheme| scheme.externals.check())?;
-    told?.answered(py)
+    let answer = watched(py, cache && own_schemes.is_empty(), progress.as_ref(), work);
+    own_schemes.iter().try_for_each(|scheme| scheme.externals.check())?;
+    answer?.answered(py)
 }
 
 /// Reads the results in a directory and draws their report again.
@@ -130,7 +130,7 @@ pub fn report(py: Python<'_>, directory: PathBuf) -> PyResult<Answer> {
     let work = |_: Control<'_>| {
         let (reports, _) = redraw(&directory)?;
         match &reports[..] {
-            [Report::Comparison(comparison)] => told_of(comparison),
+            [Report::Comparison(comparison)] => plain_answer(comparison),
             [report @ Report::Sweep(sweep)] => {
                 Ok(PlainAnswer::new(sweep, report.to_text(None))?.with("rows", rows(&sweep.rows)?))
             }

@@ -123,19 +123,19 @@ pub fn explain(
     scheme: Option<&str>,
     keys: Vec<String>,
 ) -> PyResult<Answer> {
-    let told = || -> Outcome<PlainAnswer> {
+    let compute = || -> Outcome<PlainAnswer> {
         let explained = explanation(scenario, &assignments, scheme, &keys)?;
-        let of =
+        let column =
             |column: fn(&tacit_scenario::explain::Setting) -> &str| explained.settings.iter().map(column);
         let mut sheet = Sheet::default();
-        sheet.text("key", of(|setting| &setting.key));
-        sheet.text("value", of(|setting| &setting.value));
-        sheet.text("unit", of(|setting| setting.unit.as_deref().unwrap_or_default()));
-        sheet.text("origin", of(|setting| &setting.origin));
-        sheet.text("default", of(|setting| &setting.default));
-        sheet.text("allowed", of(|setting| &setting.allowed));
-        sheet.text("meaning", of(|setting| &setting.meaning));
+        sheet.text("key", column(|setting| &setting.key));
+        sheet.text("value", column(|setting| &setting.value));
+        sheet.text("unit", column(|setting| setting.unit.as_deref().unwrap_or_default()));
+        sheet.text("origin", column(|setting| &setting.origin));
+        sheet.text("default", column(|setting| &setting.default));
+        sheet.text("allowed", column(|setting| &setting.allowed));
+        sheet.text("meaning", column(|setting| &setting.meaning));
         Ok(PlainAnswer::new(&explained, explained.to_text(None))?.with("settings", sheet))
     };
-    told().map_err(|failure| failure.raised(py))?.answered(py)
+    compute().map_err(|failure| failure.raised(py))?.answered(py)
 }

@@ -17,7 +17,7 @@ use crate::watch::{on_all_cores, watched};
 pub struct Sweep {
     directory: Directory,
     /// Schemes of the user's, which the sweep knows by name.
-    own: Vec<OwnScheme>,
+    own_schemes: Vec<OwnScheme>,
 }
 
 #[pymethods]
@@ -37,13 +37,15 @@ impl Sweep {
         seeds: Option<u32>,
         directory: PathBuf,
     ) -> PyResult<Self> {
-        let own = OwnScheme::bring(py, &own)?;
-        for (scheme, place) in own.iter().flat_map(|scheme| places.iter().map(move |place| (scheme, place))) {
+        let own_schemes = OwnScheme::bring(py, &own)?;
+        for (scheme, place) in
+            own_schemes.iter().flat_map(|scheme| places.iter().map(move |place| (scheme, place)))
+        {
             scheme.try_on(py, scenario, &[assignments.as_slice(), place].concat())?;
         }
         let opened = || -> Outcome<Self> {
             let sweep = Batches::new(scenario, &assignments, &places, &schemes, &clients, seeds)?;
-            Ok(Self { directory: Directory::open(&directory, sweep)?, own })
+            Ok(Self { directory: Directory::open(&directory, sweep)?, own_schemes })
         };
         py.detach(opened).map_err(|failure| failure.raised(py))
     }
@@ -86,9 +88,9 @@ impl Sweep {
             PlainAnswer::new(&swept, String::new())
         };
         // No other process can make runs of these classes.
-        let told = watched(py, cache && self.own.is_empty(), progress.as_ref(), work);
-        self.own.iter().try_for_each(|scheme| scheme.externals.check())?;
-        told?.answered(py)
+        let answer = watched(py, cache && self.own_schemes.is_empty(), progress.as_ref(), work);
+        self.own_schemes.iter().try_for_each(|scheme| scheme.externals.check())?;
+        answer?.answered(py)
     }
 }
 
@@ -101,12 +103,12 @@ pub fn grid(py: Python<'_>, lists: Vec<String>) -> PyResult<Vec<Vec<String>>> {
 /// Simulates the batch of an order on the calling thread. Returns the record of its runs, for `Sweep.keep`.
 #[pyfunction]
 pub fn make_order<'py>(py: Python<'py>, order: &str) -> PyResult<Bound<'py, PyBytes>> {
-    let made = py.detach(|| -> Outcome<Vec<u8>> {
+    let record = py.detach(|| -> Outcome<Vec<u8>> {
         // The process that distributes orders counts threads, so each order uses one.
         let pool = ThreadPoolBuilder::new().num_threads(1).build();
         let pool = pool.map_err(|error| Failure::Other(error.to_string()))?;
         let order = Order::parse(order)?;
         Ok(pool.install(|| order.make(tacit_runs::sweep::Control::unattended()))?)
     });
-    Ok(PyBytes::new(py, &made.map_err(|failure| failure.raised(py))?))
+    Ok(PyBytes::new(py, &record.map_err(|failure| failure.raised(py))?))
 }

@@ -33,9 +33,9 @@ pub fn watched<T: Send>(
 ) -> PyResult<T> {
     let cache = if use_cache { Cache::of_user() } else { None };
     let stop = AtomicBool::new(false);
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     // The receiver is used without holding the interpreter, so it must be `Sync`, although no other thread uses it.
-    let told = Mutex::new(told);
+    let receiver = Mutex::new(receiver);
     let listening = progress.is_some();
     let result = thread::scope(|scope| {
         let (stop, cache) = (&stop, cache.as_ref());
@@ -48,7 +48,7 @@ pub fn watched<T: Send>(
                 };
                 if listening {
                     // The receiver no longer exists if Python has raised an exception.
-                    let _ = tell.send(event);
+                    let _ = sender.send(event);
                 }
             };
             let control = Control { stop, progress: &progress, cache };
@@ -62,13 +62,13 @@ pub fn watched<T: Send>(
         let mut raised = None;
         loop {
             let (event, ended) = py.detach(|| {
-                match told.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(PATIENCE) {
+                match receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(PATIENCE) {
                     Ok(event) => (Some(event), false),
                     Err(RecvTimeoutError::Timeout) => (None, worker.is_finished()),
                     Err(RecvTimeoutError::Disconnected) => (None, true),
                 }
             });
-            let heard = event.map_or(Ok(()), |event| tell_python(progress, event));
+            let heard = event.map_or(Ok(()), |event| report_to_python(progress, event));
             if let Err(error) = heard.and_then(|()| py.check_signals())
                 && raised.is_none()
             {
@@ -95,7 +95,7 @@ pub fn on_all_cores<T: Send>(work: impl FnOnce() -> Outcome<T> + Send) -> Outcom
     pool.install(work)
 }
 
-fn tell_python(progress: Option<&Bound<'_, PyAny>>, event: Event) -> PyResult<()> {
+fn report_to_python(progress: Option<&Bound<'_, PyAny>>, event: Event) -> PyResult<()> {
     let Some(progress) = progress else { return Ok(()) };
     match event {
         Event::Started(runs, reused) => progress.call1(("started", runs, reused))?,

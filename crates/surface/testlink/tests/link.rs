@@ -88,11 +88,11 @@ fn time_does_not_go_back() {
 
 #[test]
 fn bad_input_is_named() {
-    let said = |builder: Builder| builder.build().err().unwrap().to_string();
-    assert!(said(Testlink::over("wlan-11n-151")).contains("wlan-11n-150"), "no hint");
-    assert!(said(Testlink::over("wlan-11n-150").set("wifi.rat=1")).contains("wifi.rat"));
-    assert!(said(Testlink::over("wlan-11n-150").scheme("hack-bach")).contains("hack-batch"));
-    assert!(said(Testlink::over("wlan-11n-150").background(u32::MAX)).contains("background"));
+    let build_error = |builder: Builder| builder.build().err().unwrap().to_string();
+    assert!(build_error(Testlink::over("wlan-11n-151")).contains("wlan-11n-150"), "no hint");
+    assert!(build_error(Testlink::over("wlan-11n-150").set("wifi.rat=1")).contains("wifi.rat"));
+    assert!(build_error(Testlink::over("wlan-11n-150").scheme("hack-bach")).contains("hack-batch"));
+    assert!(build_error(Testlink::over("wlan-11n-150").background(u32::MAX)).contains("background"));
     let mut link = Testlink::over("wlan-11n-150").build().unwrap();
     link.send(Duration::ZERO, End::Client, vec![0; MOST_BYTES]).unwrap();
     let error = link.send(Duration::ZERO, End::Client, vec![0; MOST_BYTES + 1]).unwrap_err();

@@ -151,6 +151,6 @@ fn a_link_ends_with_its_runtime() {
     let runtime =
         || tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     let (_client, mut server): (Socket, Socket) = runtime().block_on(async { slow().sockets() }).unwrap();
-    let said = runtime().block_on(server.recv()).unwrap_err();
-    assert!(matches!(said, TestlinkError::Ended), "{said}");
+    let error = runtime().block_on(server.recv()).unwrap_err();
+    assert!(matches!(error, TestlinkError::Ended), "{error}");
 }

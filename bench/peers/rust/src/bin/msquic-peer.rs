@@ -57,9 +57,9 @@ struct Under {
 }
 
 #[expect(unsafe_code, reason = "msquic reads the buffer after this returns")]
-fn send(stream: &Channel, bytes: &'static [u8], own: Vec<u8>, flags: SendFlags) -> Result<(), Status> {
-    let slice = if own.is_empty() { bytes } else { own.as_slice() };
-    let under = Box::new(Under { buffers: [BufferRef::from(slice)], len: slice.len() as u64, _bytes: own });
+fn send(stream: &Channel, bytes: &'static [u8], owned: Vec<u8>, flags: SendFlags) -> Result<(), Status> {
+    let slice = if owned.is_empty() { bytes } else { owned.as_slice() };
+    let under = Box::new(Under { buffers: [BufferRef::from(slice)], len: slice.len() as u64, _bytes: owned });
     let context = Box::into_raw(under);
     // SAFETY: the box lives until `sent` takes it back, and moving it does not move the bytes.
     unsafe { stream.send(&(*context).buffers, flags, context.cast::<c_void>()) }.inspect_err(|_| {
@@ -114,7 +114,7 @@ impl Answering {
     fn event(&mut self, stream: &StreamRef, event: &StreamEvent<'_>) -> Result<(), Status> {
         match event {
             StreamEvent::Receive { buffers, .. } => {
-                buffers.iter().for_each(|buffer| self.answer.ask(buffer.as_bytes()));
+                buffers.iter().for_each(|buffer| self.answer.receive_request(buffer.as_bytes()));
             }
             StreamEvent::SendComplete { client_context, .. } => self.under_way -= sent(*client_context),
             StreamEvent::IdealSendBufferSize { byte_count } => self.ideal = *byte_count,

@@ -79,7 +79,7 @@ impl Client {
     fn take_requests(&mut self, buffer: &mut [u8]) {
         for stream in self.connection.readable() {
             while let Ok((read, _)) = self.connection.stream_recv(stream, buffer) {
-                self.answers.entry(stream).or_default().ask(&buffer[..read]);
+                self.answers.entry(stream).or_default().receive_request(&buffer[..read]);
             }
         }
     }

@@ -122,7 +122,7 @@ impl TransportHandler for Answers {
     fn on_stream_readable(&mut self, connection: &mut Connection, stream: u64) {
         let at = (connection.index().unwrap_or_default(), stream);
         while let Ok((read, _)) = connection.stream_read(stream, &mut self.buffer) {
-            self.answers.entry(at).or_default().ask(&self.buffer[..read]);
+            self.answers.entry(at).or_default().receive_request(&self.buffer[..read]);
         }
         self.answer(connection, stream);
     }
@@ -157,7 +157,7 @@ struct Requests {
 
 impl Requests {
     /// Asks for what is wanted by now, and closes when all is there.
-    fn ask(&self, connection: &mut Connection) {
+    fn send_requests(&self, connection: &mut Connection) {
         let mut progress = self.progress.borrow_mut();
         while progress.asked < self.flags.wanted(progress.ended) {
             let request = Bytes::copy_from_slice(&self.flags.bytes.to_be_bytes());
@@ -187,7 +187,7 @@ impl TransportHandler for Requests {
     }
 
     fn on_conn_established(&mut self, connection: &mut Connection) {
-        self.ask(connection);
+        self.send_requests(connection);
     }
 
     fn on_conn_closed(&mut self, connection: &mut Connection) {
@@ -217,7 +217,7 @@ impl TransportHandler for Requests {
                 }
             }
         }
-        self.ask(connection);
+        self.send_requests(connection);
     }
 
     fn on_stream_writable(&mut self, _: &mut Connection, _: u64) {}

@@ -429,8 +429,8 @@ proptest! {
             // Each number, or a later one, is known in time.
             for (ms, _, segment) in sent.iter().filter(|sent| sent.1 == flow) {
                 let latest = start.as_nanos() / 1_000_000 + ms + longest_ms;
-                let known = host.passed.iter().any(|(at, of, passed)| {
-                    *of == flow && *at <= latest && segment.ack.before_eq(passed.ack)
+                let known = host.passed.iter().any(|(at, sender_flow, passed)| {
+                    *sender_flow == flow && *at <= latest && segment.ack.before_eq(passed.ack)
                 });
                 prop_assert!(known, "{} of flow {} is late", segment.ack, flow);
             }

@@ -135,10 +135,10 @@ mod tests {
     /// Without losses the sigmoid is 1 / (1 + e^-5) = 0.9933; at 5 % it is 0.5, and above that it falls to zero.
     #[test]
     fn utility_is_throughput_until_five_per_cent_are_lost() {
-        let of = |loss| utility(&report(Purpose::Hold, 100, loss));
-        assert!((of(0) - 99_330_000).abs() < 10_000, "{}", of(0));
-        assert!((of(ONE / 20) - (47_500_000 - 5_000_000)).abs() < 30_000, "{}", of(ONE / 20));
-        assert!((of(ONE / 5) + 20_000_000).abs() < 10_000, "{}", of(ONE / 5));
+        let utility_at = |loss| utility(&report(Purpose::Hold, 100, loss));
+        assert!((utility_at(0) - 99_330_000).abs() < 10_000, "{}", utility_at(0));
+        assert!((utility_at(ONE / 20) - (47_500_000 - 5_000_000)).abs() < 30_000, "{}", utility_at(ONE / 20));
+        assert!((utility_at(ONE / 5) + 20_000_000).abs() < 10_000, "{}", utility_at(ONE / 5));
     }
 
     #[test]

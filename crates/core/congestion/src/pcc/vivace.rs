@@ -92,16 +92,16 @@ mod tests {
 
     #[test]
     fn utility_is_the_papers() {
-        let of = |mbps, loss, gradient| {
+        let utility_at = |mbps, loss, gradient| {
             utility(&report(Purpose::Hold, BitRate::from_mbps(mbps), loss, gradient)) as f64 / ONE as f64
         };
         let close = |measured: f64, known: f64| {
             assert!((measured - known).abs() < 0.02 + known.abs() / 1_000.0, "{measured} {known}");
         };
-        close(of(10, 0, 0), 10_f64.powf(0.9));
-        close(of(10, ONE / 20, 0), 10_f64.powf(0.9) - 11.35 * 10.0 * 0.05);
-        close(of(10, 0, ONE / 50), 10_f64.powf(0.9) - 900.0 * 10.0 * 0.02);
-        close(of(10, 0, ONE / 200), 10_f64.powf(0.9));
+        close(utility_at(10, 0, 0), 10_f64.powf(0.9));
+        close(utility_at(10, ONE / 20, 0), 10_f64.powf(0.9) - 11.35 * 10.0 * 0.05);
+        close(utility_at(10, 0, ONE / 50), 10_f64.powf(0.9) - 900.0 * 10.0 * 0.02);
+        close(utility_at(10, 0, ONE / 200), 10_f64.powf(0.9));
     }
 
     /// Without a queue, utility grows by 0.9 x^-0.1 per Mb/s. The first step is that; the next ones are 2, 3, 5 and 7

@@ -43,7 +43,7 @@ impl Device {
         if name.is_empty() || name.contains(['/', ' ']) || name.starts_with('.') {
             return Err(refuse(format!("{name:?} is no device"), known));
         }
-        let Some(Found { index, mtu, kind }) = Found::of(name) else {
+        let Some(Found { index, mtu, kind }) = Found::find(name) else {
             return Err(refuse(format!("there is no device {name}"), known));
         };
         let is_wifi = fs::exists(format!("/sys/class/net/{name}/phy80211")).unwrap_or(false);
@@ -106,13 +106,13 @@ impl Device {
             return Err(refuse(format!("no default route leads to {name}"), "the device of a default route"));
         }
         let has_v4 = addresses.iter().any(IpAddr::is_ipv4);
-        let strict = ["all", name].into_iter().filter(|_| has_v4).find(|of| {
-            let path = format!("/proc/sys/net/ipv4/conf/{of}/rp_filter");
+        let strict = ["all", name].into_iter().filter(|_| has_v4).find(|interface| {
+            let path = format!("/proc/sys/net/ipv4/conf/{interface}/rp_filter");
             fs::read_to_string(path).is_ok_and(|value| value.trim() == "1")
         });
-        if let Some(of) = strict {
+        if let Some(interface) = strict {
             return Err(refuse(
-                format!("net.ipv4.conf.{of}.rp_filter = 1 would drop all that arrives by {name}"),
+                format!("net.ipv4.conf.{interface}.rp_filter = 1 would drop all that arrives by {name}"),
                 "rp_filter = 2 or 0 (sysctl)",
             ));
         }
@@ -158,7 +158,7 @@ impl Device {
         let has_routes = (!self.has(true) || leads("/proc/net/route", 0))
             && (!self.has(false) || leads("/proc/net/ipv6_route", 9));
         if has_routes
-            && Found::of(&self.name).is_some_and(|found| (found.index, found.mtu) == (self.index, self.mtu))
+            && Found::find(&self.name).is_some_and(|found| (found.index, found.mtu) == (self.index, self.mtu))
         {
             return Ok(None);
         }
@@ -205,7 +205,7 @@ fn best_default(printed: &str, usual: u32) -> Option<String> {
 
 /// What `ip` prints.
 fn ip(arguments: &[&str]) -> Result<String, LiveError> {
-    let failed = |said: String| LiveError::Setup { what: format!("ip {}", arguments.join(" ")), said };
+    let failed = |reason: String| LiveError::Setup { what: format!("ip {}", arguments.join(" ")), reason };
     let output = Command::new("ip").args(arguments).output();
     let output = output.map_err(|error| failed(format!("{error}; install iproute2")))?;
     if output.status.success() {
@@ -253,11 +253,11 @@ mod tests {
     #[test]
     fn a_device_that_is_not_there_is_named() {
         for name in ["no-such-0", "", "../lo", "a b"] {
-            let said = Device::look(name).unwrap_err().to_string();
-            assert!(said.starts_with("DEVICE: ") && said.contains("`ip link` lists"), "{said}");
+            let error = Device::look(name).unwrap_err().to_string();
+            assert!(error.starts_with("DEVICE: ") && error.contains("`ip link` lists"), "{error}");
         }
-        let said = Device::look("lo").unwrap_err().to_string();
-        assert!(said.contains("lo"), "{said}");
+        let error = Device::look("lo").unwrap_err().to_string();
+        assert!(error.contains("lo"), "{error}");
     }
 
     #[test]
@@ -280,8 +280,12 @@ mod tests {
                 let (net, len) = part.split_once('/').unwrap();
                 let len: u32 = len.parse().unwrap();
                 match (net.parse().unwrap(), address) {
-                    (IpAddr::V4(net), IpAddr::V4(own)) => (net.to_bits() ^ own.to_bits()) >> (32 - len) == 0,
-                    (IpAddr::V6(net), IpAddr::V6(own)) => (net.to_bits() ^ own.to_bits()) >> (128 - len) == 0,
+                    (IpAddr::V4(net), IpAddr::V4(member)) => {
+                        (net.to_bits() ^ member.to_bits()) >> (32 - len) == 0
+                    }
+                    (IpAddr::V6(net), IpAddr::V6(member)) => {
+                        (net.to_bits() ^ member.to_bits()) >> (128 - len) == 0
+                    }
                     _ => false,
                 }
             };

@@ -36,7 +36,7 @@ impl Queue {
     ///
     /// # Errors
     /// If the kernel gives no such socket.
-    pub fn of(device: &Device) -> io::Result<Self> {
+    pub fn open(device: &Device) -> io::Result<Self> {
         let fd = open(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
         let mut request = [0; HEADER + TCMSG];
         request[..4].copy_from_slice(&((HEADER + TCMSG) as u32).to_ne_bytes());

@@ -45,7 +45,7 @@ pub(super) struct Found {
 
 impl Found {
     /// A device in the network of this thread, which /sys need not show (netdevice(7)).
-    pub fn of(device: &str) -> Option<Self> {
+    pub fn find(device: &str) -> Option<Self> {
         let fd = open(libc::AF_INET, libc::SOCK_DGRAM, 0).ok()?;
         // SAFETY: an `ifreq` of zeros is a valid one.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -283,12 +283,12 @@ impl ArrivalSocket {
             unsafe { libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, at, len) };
         checked(attached)?;
         // SAFETY: zeros are an address.
-        let mut of: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        of.sll_family = libc::AF_PACKET as u16;
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
         // The kernel shows what leaves to sockets for all protocols alone (packet(7); dev_queue_xmit_nit()).
-        of.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-        of.sll_ifindex = device.index;
-        let (at, len) = ((&raw const of).cast(), size_of::<libc::sockaddr_ll>() as libc::socklen_t);
+        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+        address.sll_ifindex = device.index;
+        let (at, len) = ((&raw const address).cast(), size_of::<libc::sockaddr_ll>() as libc::socklen_t);
         // SAFETY: the kernel reads the address, which outlives the call.
         checked(unsafe { libc::bind(fd.as_raw_fd(), at, len) })?;
         Ok(Self { fd, buffer: vec![0; READ_MAX].into() })

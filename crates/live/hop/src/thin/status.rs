@@ -79,7 +79,7 @@ pub fn running() -> Result<Vec<Running>, LiveError> {
     let mut devices = devices(&text);
     devices.sort_unstable();
     devices.dedup();
-    Ok(devices.into_iter().filter_map(|device| ask(device).ok()).collect())
+    Ok(devices.into_iter().filter_map(|device| query(device).ok()).collect())
 }
 
 /// The devices in the kernel's list of sockets.
@@ -88,7 +88,7 @@ fn devices(list: &str) -> Vec<&str> {
     names.filter_map(|name| name.strip_prefix('@')?.strip_prefix(PREFIX)).collect()
 }
 
-fn ask(device: &str) -> io::Result<Running> {
+fn query(device: &str) -> io::Result<Running> {
     let stream = UnixStream::connect_addr(&name_of(device)?)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut text = String::new();
@@ -118,7 +118,7 @@ mod tests {
         let counters = Counters { packets: 7, acks: 6, dropped_acks: 5, ..Counters::default() };
         let asks = std::thread::spawn({
             let device = device.clone();
-            move || ask(&device)
+            move || query(&device)
         });
         while !asks.is_finished() {
             socket.answer(&counters);

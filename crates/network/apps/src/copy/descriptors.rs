@@ -25,12 +25,12 @@ pub(super) struct Share<'a> {
 impl Share<'static> {
     /// Half of the descriptors that other copies leave, as far as one copy has use for them.
     pub fn of_process() -> Self {
-        Self::of(&LENT, getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX))
+        Self::take(&LENT, getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX))
     }
 }
 
 impl<'a> Share<'a> {
-    fn of(lent: &'a AtomicU64, open_max: u64) -> Self {
+    fn take(lent: &'a AtomicU64, open_max: u64) -> Self {
         let half = |lent: u64| open_max.saturating_sub(OTHERS).saturating_sub(lent) / 2;
         let files = |lent: u64| (half(lent) / SETS).clamp(1, FILES_MAX);
         let before = lent.fetch_update(Relaxed, Relaxed, |lent| Some(lent + SETS * files(lent)));
@@ -59,20 +59,20 @@ mod tests {
     #[test]
     fn a_copy_takes_half_of_what_others_leave_and_gives_it_back() {
         let lent = AtomicU64::new(0);
-        let (first, second) = (Share::of(&lent, 4096), Share::of(&lent, 4096));
+        let (first, second) = (Share::take(&lent, 4096), Share::take(&lent, 4096));
         assert_eq!([&first, &second].map(Share::files_max), [640, 320]);
         drop(first);
-        assert_eq!(Share::of(&lent, 4096).files_max(), 480, "half of 4096 - 256 - 3 * 320, in three");
+        assert_eq!(Share::take(&lent, 4096).files_max(), 480, "half of 4096 - 256 - 3 * 320, in three");
         drop(second);
         assert_eq!(lent.into_inner(), 0);
-        assert_eq!(Share::of(&AtomicU64::new(0), u64::MAX).files_max(), 1024);
+        assert_eq!(Share::take(&AtomicU64::new(0), u64::MAX).files_max(), 1024);
     }
 
     #[test]
     fn all_copies_of_a_server_together_stay_below_the_limit() {
         for open_max in [0, 300, 1024, 4096, 20_000, 1 << 20] {
             let lent = AtomicU64::new(0);
-            let shares: Vec<_> = (0..COPIES_MAX).map(|_| Share::of(&lent, open_max)).collect();
+            let shares: Vec<_> = (0..COPIES_MAX).map(|_| Share::take(&lent, open_max)).collect();
             let open: usize = shares.iter().map(|share| 3 * share.files_max()).sum();
             // Each needs one of each set; the reserve has room for them.
             let least = 3 * COPIES_MAX;

@@ -195,9 +195,9 @@ impl Receiver<'_> {
             return self.has_hash(path, size_bytes, hash).map_err(|error| error.to_string());
         }
         let listed = self.items[index].as_ref().map(|item| item.mtime);
-        let own = Some(tree::mtime_of(there));
+        let mtime = Some(tree::mtime_of(there));
         // The file system may have rounded the time, and would round it again.
-        Ok(own == listed || own == listed.and_then(|mtime| self.tree.kept_time(path, mtime)))
+        Ok(mtime == listed || mtime == listed.and_then(|mtime| self.tree.kept_time(path, mtime)))
     }
 
     /// Gives an existing file the listed permissions and time.
@@ -205,8 +205,8 @@ impl Receiver<'_> {
         let Some(item) = &self.items[index] else { return Ok(Step::Unchanged) };
         let has_mode = there.st_mode & 0o7777 == item.mode & 0o777;
         // With checksums, files count as the same although their times differ.
-        let own = tree::mtime_of(there);
-        let has_time = own == item.mtime || Some(own) == self.tree.kept_time(path, item.mtime);
+        let mtime = tree::mtime_of(there);
+        let has_time = mtime == item.mtime || Some(mtime) == self.tree.kept_time(path, item.mtime);
         if has_mode && has_time {
             return Ok(Step::Unchanged);
         }

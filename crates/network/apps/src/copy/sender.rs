@@ -210,9 +210,9 @@ fn root_below(tree: &Tree, path: &str) -> Result<SourceRoot, String> {
         None => path.rsplit_once('/').unwrap_or(("", path)),
     };
     let (directory, start) = (Relative::parse(directory)?, Relative::parse(name)?);
-    let said = |error: std::io::Error| error.to_string();
-    let tree = tree.subtree(&directory).map_err(said)?;
-    tree.stat(&start).map_err(said)?;
+    let text = |error: std::io::Error| error.to_string();
+    let tree = tree.subtree(&directory).map_err(text)?;
+    tree.stat(&start).map_err(text)?;
     Ok(SourceRoot::new(tree, start))
 }
 
@@ -297,7 +297,7 @@ pub(super) async fn send<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
 ) -> Result<CopyReport, CopyError> {
     let mut manifest = list(source, options, lists, writer).await?;
     let wants = wants(source, &mut manifest, progress, reader).await?;
-    let mut told = lists.list_budget();
+    let mut list_budget = lists.list_budget();
     let stop_requests = StopRequests::default();
     let sending = async {
         for want in &wants {
@@ -315,7 +315,7 @@ pub(super) async fn send<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     // Messages are read while contents are sent; otherwise both ends could wait for each other with full buffers.
     let ((), outcome) = tokio::try_join!(
         sending,
-        read_reports(source, &manifest, &stop_requests, progress, &mut told, reader)
+        read_reports(source, &manifest, &stop_requests, progress, &mut list_budget, reader)
     )?;
     Ok(outcome)
 }
@@ -475,11 +475,11 @@ fn entry_of(
     parts: Parts,
     options: &Options,
 ) -> Result<Option<Entry>, NotListed> {
-    let said = |error: std::io::Error| match error.kind() {
+    let not_listed = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => NotListed::NotCarried("it vanished".into()),
         _ => NotListed::Failed(error.to_string()),
     };
-    let stat = tree.stat(path).map_err(said)?;
+    let stat = tree.stat(path).map_err(not_listed)?;
     let file_type = file_type(&stat);
     if excludes(&options.exclude, name, file_type == FileType::Directory) {
         return Ok(None);
@@ -496,8 +496,8 @@ fn entry_of(
             let size_bytes = size_of(&stat);
             let mut blake3 = None;
             if options.checksum {
-                let mut file = tree.read(path).map_err(said)?;
-                let hash = hash_prefix(&mut file, size_bytes).map_err(said)?;
+                let mut file = tree.read(path).map_err(not_listed)?;
+                let hash = hash_prefix(&mut file, size_bytes).map_err(not_listed)?;
                 let short = || NotListed::Failed("it shrank while it was read".into());
                 blake3 = Some(hash.ok_or_else(short)?.finalize().to_hex().to_string());
             }
@@ -505,7 +505,7 @@ fn entry_of(
         }
         FileType::Directory => Kind::Directory,
         FileType::Symlink => {
-            let target = tree.link_target(path).map_err(said)?.into_string();
+            let target = tree.link_target(path).map_err(not_listed)?.into_string();
             Kind::Symlink {
                 target: target.map_err(|_| NotListed::NotCarried("the link's target is not UTF-8".into()))?,
             }

@@ -214,9 +214,10 @@ fn place_in(
         }
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             let (before, name) = path.split();
-            let made = if is_directory { path.clone() } else { Relative::parse(before)? };
-            let tree = tree.make_subtree(&made, dry_run).map_err(|error| failed(made.as_str(), error))?;
-            Ok((tree, (!is_directory).then(|| name.to_owned()), made))
+            let directory = if is_directory { path.clone() } else { Relative::parse(before)? };
+            let tree =
+                tree.make_subtree(&directory, dry_run).map_err(|error| failed(directory.as_str(), error))?;
+            Ok((tree, (!is_directory).then(|| name.to_owned()), directory))
         }
         Err(error) => Err(failed(path.as_str(), error)),
     }
@@ -275,7 +276,7 @@ async fn accept(name: Option<String>, writer: &mut (impl AsyncWrite + Unpin)) ->
 }
 
 /// Sends a request, and returns the name that the server assigns to a single source.
-async fn ask<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+async fn request<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     work: Work,
     options: &Options,
     reader: &mut R,
@@ -308,7 +309,7 @@ pub async fn push<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     let directory = path.strip_suffix('/');
     let is_directory = directory.is_some() || !source.is_single();
     let to = directory.unwrap_or(path).to_owned();
-    if let Some(name) = ask(Work::Push { path: to, is_directory }, options, reader, writer).await? {
+    if let Some(name) = request(Work::Push { path: to, is_directory }, options, reader, writer).await? {
         source.rename(&name).map_err(|reason| CopyError::Refused(format!("{path}: {reason}")))?;
     }
     if source.needs_name() {
@@ -344,7 +345,7 @@ pub async fn pull<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
         return Err(wrong("no name for a file".into()));
     }
     let work = Work::Pull { paths: paths.to_vec(), name: name.clone() };
-    ask(work, options, reader, writer).await?;
+    request(work, options, reader, writer).await?;
     let before = if name.is_none() { text } else { text.rsplit_once('/').map_or("", |(before, _)| before) };
     // For a path such as `/name`, the directory is `/`.
     let before = if before.is_empty() && text.starts_with('/') { "/" } else { before };
@@ -379,7 +380,7 @@ pub async fn list<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, E: From<CopyError
     writer: &mut W,
     mut found: impl FnMut(Result<Entry, Report>) -> Result<(), E>,
 ) -> Result<(), E> {
-    ask(Work::List(listing), options, reader, writer).await?;
+    request(Work::List(listing), options, reader, writer).await?;
     for _ in 0..=ENTRIES_MAX {
         match wire::read(reader).await? {
             Message::Entry(entry) => found(Ok(entry))?,
@@ -407,7 +408,7 @@ pub async fn pull_into<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     writer: &mut W,
 ) -> Result<CopyReport, CopyError> {
     let options = Options::default();
-    ask(Work::Pull { paths: vec![path.to_owned()], name: None }, &options, reader, writer).await?;
+    request(Work::Pull { paths: vec![path.to_owned()], name: None }, &options, reader, writer).await?;
     one_file(path, reader).await?;
     wire::write(writer, &Message::Want { index: 0, offset_bytes: 0, blake3: String::new() }).await?;
     wire::write(writer, &Message::WantsEnd).await?;

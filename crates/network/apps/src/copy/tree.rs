@@ -169,10 +169,10 @@ impl Tree {
             at = match at.subtree(&part) {
                 Err(error) if error.kind() == ErrorKind::NotFound && dry_run => return Ok(Self::missing()),
                 Err(error) if error.kind() == ErrorKind::NotFound => {
-                    let made =
+                    let created =
                         rustix::fs::mkdirat(at.directory("")?, part.as_str(), Mode::from_raw_mode(0o777));
                     // Another copy may create it at the same time.
-                    made.or_else(|error| if error == Errno::EXIST { Ok(()) } else { Err(error) })?;
+                    created.or_else(|error| if error == Errno::EXIST { Ok(()) } else { Err(error) })?;
                     at.subtree(&part)?
                 }
                 opened => opened?,
@@ -221,11 +221,11 @@ impl Tree {
         let busy = || io::Error::new(ErrorKind::WouldBlock, "another copy is writing it");
         let (directory, name) = path.split();
         let directory = self.directory(directory)?;
-        let (file, own) = open_file(&directory, name, flags)?;
+        let (file, opened) = open_file(&directory, name, flags)?;
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| busy())?;
         // Another copy may have finished in the meantime and renamed the file.
         let named = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        if (own.st_dev, own.st_ino) == (named.st_dev, named.st_ino) { Ok(file) } else { Err(busy()) }
+        if (opened.st_dev, opened.st_ino) == (named.st_dev, named.st_ino) { Ok(file) } else { Err(busy()) }
     }
 
     pub fn link_target(&self, path: &Relative) -> io::Result<OsString> {

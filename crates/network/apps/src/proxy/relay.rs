@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use super::allow::AllowList;
 use super::dial::dial;
 use super::target::Target;
-use super::{ProxyError, ReplyCode, asked};
+use super::{ProxyError, ReplyCode, read_target};
 use crate::metrics::ProxyCounts;
 
 /// How long to wait for a free slot if the limit of connections is reached. Ours: the client's program waits meanwhile.
@@ -77,9 +77,9 @@ pub async fn relay<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     // With a linger time of zero, closing resets the connection. If that cannot be set, the program sees an orderly end
     // instead of a reset.
     let _ = tcp.set_zero_linger();
-    let own = AtomicU64::new(0);
+    let forwarded_bytes = AtomicU64::new(0);
     let forwarded = |_, bytes| {
-        own.fetch_add(bytes, Relaxed);
+        forwarded_bytes.fetch_add(bytes, Relaxed);
         all.fetch_add(bytes, Relaxed);
     };
     let result = tacit_net::relay::relay(&mut tcp, tokio::io::join(reader, writer), idle, forwarded).await;
@@ -90,7 +90,7 @@ pub async fn relay<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         RelayError::Io(error) => ProxyError::Io(error),
         RelayError::Idle => ProxyError::Idle,
     });
-    (own.into_inner(), result)
+    (forwarded_bytes.into_inner(), result)
 }
 
 /// Serves a request of the client end on one stream, once there is a free slot in `places`. A request holds no slot
@@ -103,7 +103,7 @@ pub async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     writer: &mut W,
     counts: &ProxyCounts,
 ) -> RelayReport {
-    let target = match tokio::time::timeout(limits.connect, asked(reader)).await {
+    let target = match tokio::time::timeout(limits.connect, read_target(reader)).await {
         Ok(Ok(target)) => target,
         Ok(Err(error)) => return RelayReport::failed(None, error),
         Err(_) => return RelayReport::failed(None, ProxyError::Idle),
@@ -115,12 +115,12 @@ pub async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     };
     let answer = dialled.as_ref().err().copied().unwrap_or(ReplyCode::Connected);
     counts.on_answer(answer);
-    let told = async {
+    let answered = async {
         writer.write_u8(answer as u8).await?;
         writer.flush().await
     };
-    let told: io::Result<()> = told.await;
-    let tcp = match (told, dialled) {
+    let answered: io::Result<()> = answered.await;
+    let tcp = match (answered, dialled) {
         (Ok(()), Ok(tcp)) => tcp,
         (Err(error), _) => return RelayReport::failed(Some(target), error.into()),
         (_, Err(answer)) => return RelayReport::failed(Some(target), ProxyError::ReplyCode(answer)),

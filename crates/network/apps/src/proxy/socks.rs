@@ -74,9 +74,9 @@ pub async fn request<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> Resul
 ///
 /// # Errors
 /// If the connection breaks.
-pub async fn reply<S: AsyncWrite + Unpin>(stream: &mut S, said: ReplyCode) -> Result<(), ProxyError> {
+pub async fn reply<S: AsyncWrite + Unpin>(stream: &mut S, code: ReplyCode) -> Result<(), ProxyError> {
     // Programs only know the codes of the RFC.
-    let code = if said == ReplyCode::Busy { ReplyCode::Failed } else { said };
+    let code = if code == ReplyCode::Busy { ReplyCode::Failed } else { code };
     answer(stream, code as u8).await
 }
 

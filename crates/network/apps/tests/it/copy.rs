@@ -338,7 +338,7 @@ fn a_file_that_has_no_place_is_told_before_contents_come() {
 #[test]
 fn a_server_cannot_send_what_was_not_asked_for() {
     // Reported failures and received names if a server is asked for `asked`, to `destination`, but lists `sent`.
-    let told = |asked: &[&str], destination: &str, sent: &[&str]| {
+    let pulled = |asked: &[&str], destination: &str, sent: &[&str]| {
         let to = tempfile::tempdir().unwrap();
         let destination = to.path().join(destination);
         let outcome = run(async {
@@ -370,7 +370,7 @@ fn a_server_cannot_send_what_was_not_asked_for() {
         (&["a"], "new", &["new", "a", ".profile"], 2, &["new"]),
         (&["a/"], "./", &["whatever"], 0, &["whatever"]),
     ] {
-        let (count, there) = told(asked, destination, sent);
+        let (count, there) = pulled(asked, destination, sent);
         assert_eq!(
             (count, there.iter().map(|name| name.to_str().unwrap()).collect::<Vec<_>>()),
             (failed, names.to_vec())
@@ -484,8 +484,8 @@ fn ends_of_other_versions_refuse_each_other_in_words() {
             served.serve(&mut &*raw, &mut answer).await.unwrap_err();
             wire::read(&mut &*answer).await.unwrap()
         });
-        let said = format!("version {version} of the protocol is asked for, this is 3");
-        assert_eq!(answer, Message::Refused { reason: said });
+        let reason = format!("version {version} of the protocol is asked for, this is 3");
+        assert_eq!(answer, Message::Refused { reason: reason });
     }
 }
 

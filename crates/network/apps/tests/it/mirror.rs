@@ -265,9 +265,9 @@ fn a_file_that_shrinks_or_is_written_over_meanwhile_is_no_copy() {
                 file.set_modified(UNIX_EPOCH).unwrap();
             }
         });
-        let said =
+        let reason =
             if shrinks { "file: it shrank while it was read" } else { "file: it changed while it was read" };
-        assert_eq!(reasons(&outcome, Action::Failed), [said]);
+        assert_eq!(reasons(&outcome, Action::Failed), [reason]);
         assert!(!root.path().join("file").exists());
     }
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use tacit_apps::metrics::ProxyCounts;
 use tacit_apps::proxy::allow::AllowList;
 use tacit_apps::proxy::relay::{Limits, RelayReport, relay, serve};
-use tacit_apps::proxy::{ProxyError, ReplyCode, ask, asked, socks};
+use tacit_apps::proxy::{ProxyError, ReplyCode, read_target, request_target, socks};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex, split};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -27,7 +27,7 @@ async fn echoed(rule: &str, port: u16, limits: Limits) -> (Result<Vec<u8>, Proxy
     let allowed = AllowList(vec![rule.parse().unwrap()]);
     let target = format!("127.0.0.1:{port}").parse().unwrap();
     let client = async {
-        ask(&target, &mut reader, &mut writer).await?;
+        request_target(&target, &mut reader, &mut writer).await?;
         writer.write_all(b"hello").await?;
         writer.shutdown().await?;
         let mut heard = Vec::new();
@@ -96,9 +96,9 @@ fn above_the_limit_connections_are_refused_and_half_requests_take_no_place() {
         let (second, second_there) = duplex(64);
         let asking = async {
             let (mut reader, mut writer) = split(first);
-            ask(&target, &mut reader, &mut writer).await.unwrap();
+            request_target(&target, &mut reader, &mut writer).await.unwrap();
             let (mut reader, mut writer) = split(second);
-            let refused = ask(&target, &mut reader, &mut writer).await;
+            let refused = request_target(&target, &mut reader, &mut writer).await;
             assert!(matches!(refused, Err(ProxyError::ReplyCode(ReplyCode::Busy))), "{refused:?}");
         };
         tokio::select! {
@@ -119,17 +119,17 @@ fn an_idle_connection_is_ended() {
     });
 }
 
-/// The target that SOCKS5 reads from `said`, and its answers to the program.
-fn socks_of(said: &[u8]) -> (Result<String, ProxyError>, Vec<u8>) {
+/// The target that SOCKS5 reads from `bytes`, and its answers to the program.
+fn socks_of(bytes: &[u8]) -> (Result<String, ProxyError>, Vec<u8>) {
     run(async {
         let (mut mine, mut theirs) = duplex(4096);
-        mine.write_all(said).await.unwrap();
+        mine.write_all(bytes).await.unwrap();
         mine.shutdown().await.unwrap();
         let target = socks::request(&mut theirs).await.map(|target| target.to_string());
         drop(theirs);
-        let mut heard = Vec::new();
-        mine.read_to_end(&mut heard).await.unwrap();
-        (target, heard)
+        let mut answer = Vec::new();
+        mine.read_to_end(&mut answer).await.unwrap();
+        (target, answer)
     })
 }
 
@@ -140,10 +140,10 @@ fn socks_takes_names_and_addresses_and_says_no_to_the_rest() {
     assert_eq!(socks_of(&connect(&[1, 10, 0, 0, 1, 1, 187])).0.unwrap(), "10.0.0.1:443");
     let v6 = [&[4][..], &std::net::Ipv6Addr::LOCALHOST.octets(), &[0, 22]].concat();
     assert_eq!(socks_of(&connect(&v6)).0.unwrap(), "[::1]:22");
-    let refused = |said: &[u8]| {
-        let (target, heard) = socks_of(said);
+    let refused = |bytes: &[u8]| {
+        let (target, answer) = socks_of(bytes);
         assert!(target.is_err());
-        heard
+        answer
     };
     assert!(refused(&[4, 1]).is_empty());
     assert_eq!(refused(&[5, 1, 2]), [5, 0xff]);
@@ -157,10 +157,10 @@ fn socks_takes_names_and_addresses_and_says_no_to_the_rest() {
 
 proptest! {
     #[test]
-    fn no_bytes_make_parsers_panic_and_targets_survive_being_written(said: Vec<u8>, tail: Vec<u8>) {
-        let _ = socks_of(&said);
+    fn no_bytes_make_parsers_panic_and_targets_survive_being_written(bytes: Vec<u8>, tail: Vec<u8>) {
+        let _ = socks_of(&bytes);
         let _ = socks_of(&[&[5, 1, 0, 5, 1, 0, 3], &tail[..]].concat());
-        if let Ok(target) = run(asked(&mut &said[..])) {
+        if let Ok(target) = run(read_target(&mut &bytes[..])) {
             prop_assert_eq!(target.to_string().parse(), Ok(target));
         }
     }

@@ -84,7 +84,7 @@ fn read(
     shape: &mut Shape,
 ) -> (Vec<Range>, Result<(), Unusable>) {
     let mut answers = Answers::new(subject());
-    answers.expect(Request::of(1, asked, shape));
+    answers.expect(Request::new(1, asked, shape));
     let mut bytes = bytes.to_vec();
     for hole in hit {
         bytes[hole.start as usize..hole.end as usize].fill(b'\n');
@@ -114,7 +114,7 @@ fn bytes_of(got: &[Range]) -> u64 {
 }
 
 fn parts(asked: &[(RequestId, Range)], shape: &Shape) -> Vec<Range> {
-    Request::of(1, asked, shape).parts().collect()
+    Request::new(1, asked, shape).parts().collect()
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn only_an_answers_own_head_proves_its_parts() {
         [(&right, None, true), (&right, Some(range(20, 40)), false), (&without, None, false)]
     {
         let mut answers = Answers::new(subject());
-        answers.expect(Request::of(7, &asked, &shape));
+        answers.expect(Request::new(7, &asked, &shape));
         let mut heard = Vec::new();
         answers.take(bytes, hit.as_slice(), &mut shape, &mut heard).unwrap();
         assert_eq!(heard.contains(&AnswerEvent::Proven(7)), proven);
@@ -303,7 +303,7 @@ proptest! {
         let good = answer("b2", &parts(&asked, &shape));
         let mixed = [&good[..cut.min(good.len())], &bytes].concat();
         let mut answers = Answers::new(subject());
-        answers.expect(Request::of(1, &asked, &shape));
+        answers.expect(Request::new(1, &asked, &shape));
         let _ = answers.take(&mixed, &[range(hole.0, hole.0 + hole.1)], &mut shape, &mut Vec::new());
         prop_assert!(answers.at() <= mixed.len() as u64);
     }

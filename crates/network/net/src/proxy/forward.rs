@@ -87,7 +87,7 @@ impl Forwarder {
                 served.status = answer.status.as_u16();
                 served.repaired = answer.is_repaired;
                 let mut response = Response::new(
-                    Counted::of(answer.body, served, Arc::clone(&self.hear), place).boxed_unsync(),
+                    Counted::new(answer.body, served, Arc::clone(&self.hear), place).boxed_unsync(),
                 );
                 *response.status_mut() = answer.status;
                 *response.headers_mut() = answer.headers;
@@ -140,7 +140,7 @@ impl Forwarder {
         let mut headers = head.headers;
         pass_on(&mut headers, head.version);
         let connector = Arc::new(Connector::new(Arc::clone(&self.settings), Arc::clone(&self.reach), target));
-        let wanted = RequestedRange::of(&headers);
+        let wanted = RequestedRange::from_headers(&headers);
         let wants_all = !headers.contains_key(RANGE) && !headers.contains_key(IF_RANGE);
         let is_repaired =
             head.method == Method::GET && body.is_end_stream() && (wants_all || wanted.is_some());
@@ -169,7 +169,7 @@ impl Forwarder {
             return Err(Refusal(StatusCode::BAD_REQUEST, why));
         }
         check_loop(request)?;
-        let target = Target::of(request.uri())?;
+        let target = Target::from_uri(request.uri())?;
         if target.is_tls {
             return Err(NetError::Encrypted { url: target.to_string() }.into());
         }
@@ -229,7 +229,7 @@ struct Counted {
 }
 
 impl Counted {
-    fn of(body: Body, served: Served, hear: OnServed, place: OwnedSemaphorePermit) -> Self {
+    fn new(body: Body, served: Served, hear: OnServed, place: OwnedSemaphorePermit) -> Self {
         Self { body, served, hear, _place: place }
     }
 }

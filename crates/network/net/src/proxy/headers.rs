@@ -39,8 +39,8 @@ pub fn pass_on(headers: &mut HeaderMap, version: Version) {
     // Generated from the URL (RFC 9112 section 3.2.2).
     headers.remove(HOST);
     let number = if version == Version::HTTP_10 { "1.0" } else { "1.1" };
-    let own = HeaderValue::try_from(format!("{number} {PSEUDONYM}"));
-    headers.extend(own.map(|own| (VIA, own)).ok());
+    let via = HeaderValue::try_from(format!("{number} {PSEUDONYM}"));
+    headers.extend(via.map(|via| (VIA, via)).ok());
 }
 
 /// True for a message in a forwarding loop: it passed more tacit proxies than any real chain has.

@@ -130,7 +130,7 @@ fn a_long_answer_that_is_always_late_is_taken() {
 #[test]
 fn bodies_are_identical_at_every_loss() {
     let content = content(3_000_000);
-    let server = Server::of(content.clone());
+    let server = Server::serving(content.clone());
     for percent in [0, 1, 10, 20, 40] {
         let hop = Hop::before(server.address, Losses { percent, ..Losses::default() });
         // The hop also counts placeholders of answers that nothing reads.
@@ -145,9 +145,13 @@ fn bodies_are_identical_at_every_loss() {
         let lost = hop.counts.hole_bytes.load(Ordering::Relaxed);
         assert!(lost >= counters.hole_bytes && (percent < 10 || lost > 3_000_000 * percent / 200), "{lost}");
         // The shim is informed on a separate socket, possibly after the last byte was read.
-        let told = || hop.counts.repaired_bytes.load(Ordering::Relaxed);
-        wait_until(|| told() >= lost * 9 / 10);
-        assert!(told() <= lost && told() >= lost * 9 / 10, "{} of {lost}: the shim hears of repairs", told());
+        let repaired = || hop.counts.repaired_bytes.load(Ordering::Relaxed);
+        wait_until(|| repaired() >= lost * 9 / 10);
+        assert!(
+            repaired() <= lost && repaired() >= lost * 9 / 10,
+            "{} of {lost}: the shim hears of repairs",
+            repaired()
+        );
         println!("{percent} %: {counters:?}, {} connections", hop.counts.connections.load(Ordering::Relaxed));
     }
 }
@@ -155,7 +159,7 @@ fn bodies_are_identical_at_every_loss() {
 #[test]
 fn connections_for_holes_are_no_more_than_asked_for() {
     let content = content(2_000_000);
-    let server = Server::of(content.clone());
+    let server = Server::serving(content.clone());
     for parallel in [1, 2, 8] {
         let hop = Hop::before(server.address, Losses { percent: 30, ..Losses::default() });
         // A single connection is slow, which does not matter here.
@@ -177,15 +181,15 @@ fn hedged_requests_are_among_the_connections_asked_for() {
     for (parallel, expected) in [(1, 1), (4, 1), (5, 2), (6, 3), (16, 3)] {
         let content = content(2_000_000);
         let asked = Arc::new(AtomicU64::new(0));
-        let (own, counted) = (content.clone(), Arc::clone(&asked));
+        let (served, counted) = (content.clone(), Arc::clone(&asked));
         let server = Server::new(move |seen| {
-            if seen.range(own.len()).is_some_and(|(first, last)| last - first > 1_500_000) {
+            if seen.range(served.len()).is_some_and(|(first, last)| last - first > 1_500_000) {
                 counted.fetch_add(1, Ordering::Relaxed);
                 // Leaves a surplus connection time to appear.
                 wait_until(|| counted.load(Ordering::Relaxed) >= expected);
                 std::thread::sleep(Duration::from_millis(500));
             }
-            good(seen, &own, "\"v1\"")
+            good(seen, &served, "\"v1\"")
         });
         let hop = Hop::before(server.address, Losses { percent: 10, ..Losses::default() });
         // A body that falls back is requested once more.
@@ -201,7 +205,8 @@ fn hedged_requests_are_among_the_connections_asked_for() {
 #[test]
 fn a_file_of_markers_is_a_file_like_any_other() {
     let content: Vec<u8> = MARKER.iter().copied().cycle().take(500_000).collect();
-    let hop = Hop::before(Server::of(content.clone()).address, Losses { percent: 20, ..Losses::default() });
+    let hop =
+        Hop::before(Server::serving(content.clone()).address, Losses { percent: 20, ..Losses::default() });
     assert_same(&read(&hop), &content);
 }
 
@@ -209,7 +214,7 @@ fn a_file_of_markers_is_a_file_like_any_other() {
 fn originals_that_come_late_spare_requests() {
     let content = content(2_000_000);
     let losses = Losses { percent: 10, late_one_in: 1, ..Losses::default() };
-    let hop = Hop::before(Server::of(content.clone()).address, losses);
+    let hop = Hop::before(Server::serving(content.clone()).address, losses);
     let found = read(&hop);
     assert_same(&found, &content);
     assert!(found.repaired.counters.late_bytes > 0, "{:?}", found.repaired);
@@ -219,8 +224,10 @@ fn originals_that_come_late_spare_requests() {
 fn small_and_empty_files_arrive() {
     for len in [0, 1, 13_999, 14_000, 14_001, 20_000] {
         let content = content(len);
-        let hop =
-            Hop::before(Server::of(content.clone()).address, Losses { percent: 30, ..Losses::default() });
+        let hop = Hop::before(
+            Server::serving(content.clone()).address,
+            Losses { percent: 30, ..Losses::default() },
+        );
         assert_same(&read(&hop), &content);
     }
 }
@@ -228,7 +235,7 @@ fn small_and_empty_files_arrive() {
 #[test]
 fn without_a_shim_or_with_one_that_refuses_everything_is_plain() {
     let content = content(1_000_000);
-    let server = Server::of(content.clone());
+    let server = Server::serving(content.clone());
     let found = read_with(server.address, settings(&ShimName::abstracted(b"tacit-test-nobody"))).unwrap();
     assert_same(&found, &content);
     assert!(!found.is_repaired);
@@ -242,7 +249,7 @@ fn without_a_shim_or_with_one_that_refuses_everything_is_plain() {
 #[test]
 fn a_body_whose_connection_breaks_is_resumed() {
     let content = content(1_000_000);
-    let server = Server::of(content.clone());
+    let server = Server::serving(content.clone());
     let losses = Losses { percent: 10, breaks_after: Some(300_000), ..Losses::default() };
     let hop = Hop::before(server.address, losses);
     // Without hedged requests: an answer that nothing reads could break instead.
@@ -274,7 +281,7 @@ fn a_server_that_cuts_each_answer_at_the_same_place_is_given_up() {
 #[test]
 fn placeholders_where_none_may_stand_are_never_read() {
     let content = content(300_000);
-    let server = Server::of(content.clone());
+    let server = Server::serving(content.clone());
     // Placeholders in heads, in the first part and at the end of bodies are not allowed, and are refused. Their bytes
     // are requested again, and in the end are received over TCP.
     let hop = Hop::before(server.address, Losses { percent: 15, anywhere: true, ..Losses::default() });
@@ -300,10 +307,10 @@ pub fn is_for_the_file(seen: &Seen, complete: usize) -> bool {
 
 /// Reads from a server that answers requests for the file correctly, and all others as `then` does.
 fn after_first(content: &[u8], then: impl Fn(&Seen, &[u8]) -> Reply + Send + Sync + 'static) -> (Hop, Read) {
-    let own = content.to_vec();
-    let server = Server::new(move |seen| match is_for_the_file(seen, own.len()) {
-        true => good(seen, &own, "\"v1\""),
-        false => then(seen, &own),
+    let served = content.to_vec();
+    let server = Server::new(move |seen| match is_for_the_file(seen, served.len()) {
+        true => good(seen, &served, "\"v1\""),
+        false => then(seen, &served),
     });
     let hop = Hop::before(server.address, Losses { percent: 10, ..Losses::default() });
     let found = read_with(hop.address, patient(&hop.shim)).unwrap();
@@ -387,14 +394,14 @@ fn a_server_that_ignores_if_range_is_found_out_without_heads() {
 fn bytes_without_a_validated_head_wait_for_one() {
     let content = content(500_000);
     for head_status in [200, 405] {
-        let (own, heads) = (content.clone(), Arc::new(AtomicU64::new(0)));
+        let (served, heads) = (content.clone(), Arc::new(AtomicU64::new(0)));
         let counted = Arc::clone(&heads);
         let server = Server::new(move |seen| {
             counted.fetch_add(u64::from(seen.method == "HEAD"), Ordering::Relaxed);
             if seen.method == "HEAD" && head_status != 200 {
                 return Reply::Bytes(b"HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n".to_vec());
             }
-            with_long_heads(seen, &own, "\"v1\"")
+            with_long_heads(seen, &served, "\"v1\"")
         });
         let hop = headless(&server);
         let found = read_with(hop.address, patient(&hop.shim)).unwrap();
@@ -436,7 +443,7 @@ fn repairs_that_lie_fall_back_to_tcp_or_end_it() {
     };
     let ways: [(Way, RangeError); 3] =
         [(multipart, RangeError::Multipart), (lie, RangeError::Wrong), (coded, RangeError::Coded)];
-    for (then, said) in ways {
+    for (then, expected) in ways {
         let (_, found) = after_first(&content, move |seen, content| {
             plain(seen, content).unwrap_or_else(|| then(seen, content))
         });
@@ -446,8 +453,8 @@ fn repairs_that_lie_fall_back_to_tcp_or_end_it() {
         // If the plain request fails as well, the error says so.
         let (_, found) = after_first(&content, then);
         assert!(
-            matches!(&found.error, Some(NetError::Range(error)) if *error == said),
-            "{:?}, not {said:?}",
+            matches!(&found.error, Some(NetError::Range(error)) if *error == expected),
+            "{:?}, not {expected:?}",
             found.error
         );
         assert!(content.starts_with(&found.bytes) && found.bytes.len() < content.len());
@@ -489,8 +496,8 @@ fn repairs_that_stall_or_break_are_made_again() {
 #[test]
 fn a_stall_ends_after_a_while() {
     let content = content(300_000);
-    let own = content.clone();
-    let server = Server::new(move |seen| match good(seen, &own, "W/\"weak\"") {
+    let served = content.clone();
+    let server = Server::new(move |seen| match good(seen, &served, "W/\"weak\"") {
         Reply::Bytes(bytes) => Reply::Stall(bytes[..bytes.len().min(100_000)].to_vec()),
         other => other,
     });
@@ -503,11 +510,11 @@ fn a_stall_ends_after_a_while() {
 fn bodies_that_cannot_be_repaired_have_no_placeholders() {
     let content = content(400_000);
     let head = "HTTP/1.1 200 OK\r\n";
-    let (own, chunk) = (content.clone(), format!("{:x}\r\n", content.len()));
+    let (served, chunk) = (content.clone(), format!("{:x}\r\n", content.len()));
     let chunked =
-        [format!("{head}Transfer-Encoding: chunked\r\n\r\n{chunk}").as_bytes(), &own, b"\r\n0\r\n\r\n"]
+        [format!("{head}Transfer-Encoding: chunked\r\n\r\n{chunk}").as_bytes(), &served, b"\r\n0\r\n\r\n"]
             .concat();
-    let closed = [format!("{head}ETag: \"a\"\r\n\r\n").as_bytes(), &own].concat();
+    let closed = [format!("{head}ETag: \"a\"\r\n\r\n").as_bytes(), &served].concat();
     let sized =
         |lines: &str| [format!("{head}{lines}Content-Length: 400000\r\n\r\n").as_bytes(), &content].concat();
     let weak = sized("ETag: W/\"a\"\r\nAccept-Ranges: bytes\r\n");

@@ -41,7 +41,8 @@ fn names(folder: &TempDir) -> Vec<String> {
 #[test]
 fn a_file_over_a_lossy_hop_is_whole_and_accounted_for() {
     let (content, folder) = (content(2_000_000), TempDir::new().unwrap());
-    let hop = Hop::before(Server::of(content.clone()).address, Losses { percent: 10, ..Losses::default() });
+    let hop =
+        Hop::before(Server::serving(content.clone()).address, Losses { percent: 10, ..Losses::default() });
     let file = folder.path().join("file");
     let mut options = options(&format!("http://{}/file", hop.address), &file);
     options.settings = patient(&hop.shim);
@@ -66,7 +67,7 @@ fn a_file_over_a_lossy_hop_is_whole_and_accounted_for() {
 #[test]
 fn checksums_are_computed_and_held_to() {
     let folder = TempDir::new().unwrap();
-    let server = Server::of(b"abc".to_vec());
+    let server = Server::serving(b"abc".to_vec());
     let file = folder.path().join("file");
     let mut options = options(&format!("http://{}/abc", server.address), &file);
     // FIPS 180-2, appendix B.1.
@@ -166,8 +167,8 @@ fn a_part_that_is_not_what_came_is_noticed_and_what_nobody_noted_comes_again() {
             (!is_more, if is_more { before } else { 0 }),
             "{what}"
         );
-        let said = report.to_text();
-        assert!(said.contains(if is_more { "--sha256" } else { "was damaged" }), "{said}");
+        let text = report.to_text();
+        assert!(text.contains(if is_more { "--sha256" } else { "was damaged" }), "{text}");
     }
 }
 
@@ -256,7 +257,7 @@ fn redirects_are_followed_so_far() {
 #[test]
 fn devices_stay_and_two_do_not_write_one_file() {
     let folder = TempDir::new().unwrap();
-    let server = Server::of(content(1000));
+    let server = Server::serving(content(1000));
     let url = format!("http://{}/file", server.address);
     run(&options(&url, Path::new("/dev/null"))).unwrap();
     assert!(!fs::metadata("/dev/null").unwrap().is_file());

@@ -75,10 +75,10 @@ impl Hop {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (flows, counts) = (Flows::default(), Arc::new(Counts::default()));
-        let (told, counted) = (Arc::clone(&flows), Arc::clone(&counts));
+        let (shared, counted) = (Arc::clone(&flows), Arc::clone(&counts));
         thread::spawn(move || {
             while let Ok((socket, _)) = control.accept() {
-                let (flows, counts) = (Arc::clone(&told), Arc::clone(&counted));
+                let (flows, counts) = (Arc::clone(&shared), Arc::clone(&counted));
                 thread::spawn(move || listen(&socket, &flows, &counts, losses));
             }
         });
@@ -136,14 +136,14 @@ fn listen(socket: &Socket, flows: &Flows, counts: &Counts, losses: Losses) {
     send(socket, ToReader::Registered { nonce: [7; 16], expected_fer_ppm: 100_000 });
     // Waits without consuming the message; the holder of the lock consumes it.
     while let Ok(1..) = recv(socket.as_raw_fd(), &mut buffer, MsgFlags::MSG_PEEK) {
-        flows.lock().unwrap().get_mut(&local).unwrap().hear(counts);
+        flows.lock().unwrap().get_mut(&local).unwrap().read_messages(counts);
     }
     flows.lock().unwrap().remove(&local);
 }
 
 impl Flow {
     /// Reads all messages that the reader has sent so far.
-    fn hear(&mut self, counts: &Counts) {
+    fn read_messages(&mut self, counts: &Counts) {
         let mut buffer = [0; MAX_MESSAGE_LEN];
         while let Ok(bytes @ 1..) = recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::MSG_DONTWAIT) {
             match ToShim::decode(&buffer[..bytes]).unwrap() {
@@ -196,7 +196,7 @@ fn relay(
             if let Some(flow) = &mut flow {
                 // Only the first message is acknowledged: an allowance that the reader sent before its request may
                 // still be unread.
-                flow.hear(counts);
+                flow.read_messages(counts);
             }
             if let Some(flow) = flow.as_ref().filter(|_| is_lost) {
                 let allowed = flow.allowed.iter().any(|(start, stop)| *start <= position && end <= *stop);

@@ -28,21 +28,21 @@ struct Running {
 impl Running {
     fn with(options: Options) -> Self {
         let (stop, stopped) = oneshot::channel::<()>();
-        let (tell, told) = std::sync::mpsc::channel();
+        let (address_sender, address_receiver) = std::sync::mpsc::channel();
         let served = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&served);
         let thread = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let proxy = Proxy::listen(options).await.unwrap();
-                tell.send(proxy.address()).unwrap();
+                address_sender.send(proxy.address()).unwrap();
                 let stop = async {
                     let _ = stopped.await;
                 };
                 proxy.serve(stop, move |served| heard.lock().unwrap().push(served.clone())).await;
             });
         });
-        Self { address: told.recv().unwrap(), stop: Some(stop), thread: Some(thread), served }
+        Self { address: address_receiver.recv().unwrap(), stop: Some(stop), thread: Some(thread), served }
     }
 
     /// In front of `servers`, over the hop that `settings` name.
@@ -105,7 +105,8 @@ fn program(proxy: &Running, words: &[&str]) -> Option<(bool, Vec<u8>)> {
 #[test]
 fn curl_and_wget_get_whole_files_over_a_lossy_hop() {
     let content = content(1_500_000);
-    let hop = Hop::before(Server::of(content.clone()).address, Losses { percent: 10, ..Losses::default() });
+    let hop =
+        Hop::before(Server::serving(content.clone()).address, Losses { percent: 10, ..Losses::default() });
     let proxy = Running::before(&[hop.address], settings(&hop.shim));
     let url = format!("http://{}/file", hop.address);
     for words in [&["curl", "-sf", &url][..], &["wget", "-q", "-O", "-", &url]] {
@@ -133,7 +134,8 @@ fn curl_and_wget_get_whole_files_over_a_lossy_hop() {
 #[test]
 fn a_part_that_a_program_asks_for_is_repaired_and_stays_a_part() {
     let content = content(1_500_000);
-    let hop = Hop::before(Server::of(content.clone()).address, Losses { percent: 10, ..Losses::default() });
+    let hop =
+        Hop::before(Server::serving(content.clone()).address, Losses { percent: 10, ..Losses::default() });
     let proxy = Running::before(&[hop.address], settings(&hop.shim));
     let url = format!("http://{}/file", hop.address);
     let ask = |range: &str, more: &str| {
@@ -256,7 +258,7 @@ fn a_program_that_expects_word_gets_it() {
 
 #[test]
 fn smuggled_requests_are_refused() {
-    let server = Server::of(b"hello".to_vec());
+    let server = Server::serving(b"hello".to_vec());
     let proxy = Running::before(&[server.address], plain());
     let line = format!("POST http://{}/ HTTP/1.1\r\nHost: x\r\n", server.address);
     for lines in [
@@ -288,7 +290,7 @@ fn smuggled_requests_are_refused() {
 
 #[test]
 fn it_is_no_open_relay() {
-    let server = Server::of(b"hello".to_vec());
+    let server = Server::serving(b"hello".to_vec());
     let port = server.address.port();
     let refused = |proxy: &Running, request: &str, status: &str, why: &str| {
         let answer = proxy.ask(&format!("{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
@@ -324,7 +326,7 @@ fn it_is_no_open_relay() {
 #[test]
 fn those_who_are_slow_are_let_go() {
     let big = content(20_000_000);
-    let server = Server::of(big);
+    let server = Server::serving(big);
     let proxy = Running::before(&[server.address], plain());
     // A head that arrives one line at a time.
     let started = Instant::now();
@@ -339,7 +341,7 @@ fn those_who_are_slow_are_let_go() {
     let _ = slow.read_to_end(&mut Vec::new());
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
     // A client that is silent, at first or after an answer.
-    let small = Server::of(b"hello".to_vec());
+    let small = Server::serving(b"hello".to_vec());
     let quick = Running::before(&[small.address], plain());
     for first in [String::new(), format!("GET http://{}/ HTTP/1.1\r\nHost: x\r\n\r\n", small.address)] {
         let started = Instant::now();
@@ -365,7 +367,7 @@ fn those_who_are_slow_are_let_go() {
 
 #[test]
 fn more_programs_than_places_wait_for_their_turn() {
-    let server = Server::of(b"hello".to_vec());
+    let server = Server::serving(b"hello".to_vec());
     let ports = vec![server.address.port()];
     // The last client waits for all others.
     let patience = Duration::from_secs(30);
@@ -473,7 +475,7 @@ fn a_tunnel_in_which_nothing_moves_is_closed() {
 /// Open tunnels use no slot for requests, and a client beyond the limit gets the reason.
 #[test]
 fn tunnels_have_places_of_their_own() {
-    let (server, tunnelled) = (Server::of(b"hello".to_vec()), echo());
+    let (server, tunnelled) = (Server::serving(b"hello".to_vec()), echo());
     let ports = vec![server.address.port(), tunnelled.port()];
     let proxy = Running::with(Options { connections_max: 2, ports, ..options(plain()) });
     let mut open: Vec<_> = (0..2).map(|_| tunnel(&proxy, tunnelled, b"").0).collect();
@@ -499,7 +501,7 @@ fn tunnels_have_places_of_their_own() {
 #[test]
 fn half_heads_cost_their_senders_alone() {
     let silent = Server::new(|_| Reply::Stall(Vec::new()));
-    let server = Server::of(b"hello".to_vec());
+    let server = Server::serving(b"hello".to_vec());
     let ports = vec![server.address.port(), silent.address.port()];
     let patience = Duration::from_secs(5);
     // Requests that the server does not answer hold their slots for longer than a waiting client's time limit.
@@ -529,7 +531,7 @@ fn half_heads_cost_their_senders_alone() {
 /// Idle kept-alive connections use no slot.
 #[test]
 fn idle_connections_cost_nobody_a_place() {
-    let server = Server::of(b"hello".to_vec());
+    let server = Server::serving(b"hello".to_vec());
     let ports = vec![server.address.port()];
     // How long an idle connection would otherwise keep its slot.
     let patience = Duration::from_secs(60);
@@ -559,7 +561,7 @@ fn twenty_programs_at_once_get_whole_files_over_few_connections() {
     const PROGRAMS: u64 = 20;
     const PARALLEL: u64 = 3;
     let content = Arc::new(content(400_000));
-    let server = Server::of(content.to_vec());
+    let server = Server::serving(content.to_vec());
     let hop = Hop::before(server.address, Losses { percent: 10, ..Losses::default() });
     let mut settings = settings(&hop.shim);
     settings.repair.parallel_max = PARALLEL as usize;
@@ -593,10 +595,10 @@ fn twenty_programs_at_once_get_whole_files_over_few_connections() {
 #[test]
 fn a_body_that_cannot_be_made_whole_ends_early() {
     let content = content(500_000);
-    let own = content.clone();
+    let served = content.clone();
     let server = Server::new(move |seen| {
-        if is_for_the_file(seen, own.len()) {
-            good(seen, &own, "\"a\"")
+        if is_for_the_file(seen, served.len()) {
+            good(seen, &served, "\"a\"")
         } else {
             good(seen, b"another", "\"b\"")
         }

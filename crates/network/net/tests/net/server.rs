@@ -78,7 +78,7 @@ impl Server {
     }
 
     /// Serves `content` as RFC 9110 specifies.
-    pub fn of(content: Vec<u8>) -> Self {
+    pub fn serving(content: Vec<u8>) -> Self {
         let content = Arc::new(content);
         Self::new(move |seen| good(seen, &content, "\"v1\""))
     }

@@ -69,11 +69,11 @@ impl Trust {
     pub fn new() -> Outcome<Self> {
         // Signatures of Ed25519 all have one length, those of ECDSA do not.
         let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519)?;
-        let made = rcgen::CertificateParams::new([NAME.to_owned()])?.self_signed(&key)?;
+        let certified = rcgen::CertificateParams::new([NAME.to_owned()])?.self_signed(&key)?;
         let key = PrivatePkcs8KeyDer::from(key.serialize_der());
-        let server = ServerConfig::with_single_cert(vec![made.der().clone()], key.into())?;
+        let server = ServerConfig::with_single_cert(vec![certified.der().clone()], key.into())?;
         let mut roots = RootCertStore::empty();
-        roots.add(made.der().clone())?;
+        roots.add(certified.der().clone())?;
         Ok(Self { server, roots: Arc::new(roots) })
     }
 }

@@ -149,7 +149,7 @@ impl Flow {
             direction.mss = tcp.options.mss.or(direction.mss);
         }
         // Usually a sender also respects its own MSS, so the smaller of the two is the one in effect on the link.
-        let mss = peer.mss.map(|peer| direction.mss.map_or(peer, |own| own.min(peer)));
+        let mss = peer.mss.map(|peer| direction.mss.map_or(peer, |ours| ours.min(peer)));
         let kind = direction.kind(tcp, &peer);
         direction.counters.count(tcp, kind, mss);
         direction.note(tcp, kind);

@@ -82,13 +82,13 @@ impl Audit {
         let hop = links.first()?;
         let traffic = self.traffic();
         let (ratio, source) = self.acks_per_segment(&traffic)?;
-        let own = Feedback::Packets { acks_per_segment: ratio };
+        let captured_feedback = Feedback::Packets { acks_per_segment: ratio };
         // A receiver that already acknowledges less often would not start to acknowledge more often.
         let thinned =
             |segments: u32| Feedback::Packets { acks_per_segment: ratio.min(1.0 / f64::from(segments)) };
         let tack = Traffic { ack: Traffic::TACK.ack.max(traffic.ack), ..traffic };
         let rows = [
-            ("as captured", None, traffic, own),
+            ("as captured", None, traffic, captured_feedback),
             ("stock: 1 ACK per 2", None, traffic, Feedback::every(2)),
             ("thinned to 1 ACK per 4", Some(false), traffic, thinned(4)),
             ("thinned to 1 ACK per 8", Some(false), traffic, thinned(8)),
@@ -103,7 +103,8 @@ impl Audit {
             ),
             ("no ACKs (UDP bound)", None, traffic, Feedback::None),
         ];
-        let captured: Vec<Capacity> = links.iter().map(|hop| capacity(hop, &traffic, own)).collect();
+        let captured: Vec<Capacity> =
+            links.iter().map(|hop| capacity(hop, &traffic, captured_feedback)).collect();
         let stock_mbps = goodput_mbps(&captured);
         let scheme = |(name, needs_chips, traffic, feedback): (&str, Option<bool>, Traffic, Feedback)| {
             let results: Vec<Capacity> = links.iter().map(|hop| capacity(hop, &traffic, feedback)).collect();

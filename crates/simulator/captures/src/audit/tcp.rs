@@ -98,7 +98,7 @@ impl Tcp {
             ack: tcp.ack,
             flags: tcp.flags,
             window: (captured >= UP_TO_WINDOW).then_some(tcp.window),
-            options: Options::of(tcp),
+            options: Options::parse(tcp),
             ip_id: ip_id(ip.bytes),
             header: without_checksum(&ip.bytes[headers.header_len as usize..], tcp.header_len),
         })
@@ -121,7 +121,7 @@ fn without_checksum(tcp: &[u8], header_len: u32) -> [u8; 60] {
 }
 
 impl Options {
-    fn of(tcp: &headers::Tcp) -> Self {
+    fn parse(tcp: &headers::Tcp) -> Self {
         let mut options = Self::default();
         for option in tcp.options().map_while(Result::ok) {
             match (option.kind, option.len, option.value) {

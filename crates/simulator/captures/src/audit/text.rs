@@ -58,7 +58,7 @@ const NO_PREDICTION: &str =
 
 /// What the ACKs cost, and the scheme of the ends and the one of the chips that gain most.
 fn headline(prediction: &Prediction) -> String {
-    let mut said = format!(
+    let mut text = format!(
         "The capture's ACKs take {:.1} % of the airtime of {} at {} Mb/s{}.",
         prediction.ack_airtime_share * 100.0,
         prediction.phy,
@@ -73,13 +73,13 @@ fn headline(prediction: &Prediction) -> String {
     };
     match (best(false), best(true)) {
         (Some(soft), Some(hard)) => {
-            said.push_str(&format!(" Best without new hardware: {soft}; with: {hard}."));
+            text.push_str(&format!(" Best without new hardware: {soft}; with: {hard}."));
         }
-        (Some(soft), None) => said.push_str(&format!(" Best: {soft}, without new hardware.")),
-        (None, Some(hard)) => said.push_str(&format!(" Best: {hard}, with new hardware; none without.")),
-        (None, None) => said.push_str(" No scheme gains anything."),
+        (Some(soft), None) => text.push_str(&format!(" Best: {soft}, without new hardware.")),
+        (None, Some(hard)) => text.push_str(&format!(" Best: {hard}, with new hardware; none without.")),
+        (None, None) => text.push_str(" No scheme gains anything."),
     }
-    said
+    text
 }
 
 fn on_links(prediction: &Prediction) -> String {

@@ -208,7 +208,7 @@ impl<S: Sink> Walk<'_, S> {
         }
         let (interface, tunnel, mode) = (self.interface, self.tunnel, self.mode);
         let packet = IpBytes { bytes: ip.bytes, on_link: ip.on_link, interface, tunnel, mode };
-        if let Some(entrance) = tunnel::TunnelHeader::of(ip)
+        if let Some(entrance) = tunnel::TunnelHeader::parse(ip)
             && !self.sink.takes_tunnel(packet)
         {
             return self.enter(&entrance);

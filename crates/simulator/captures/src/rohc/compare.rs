@@ -104,9 +104,9 @@ pub fn compare(from: &Path, other: &Path, channel: Channel) -> Result<Comparison
             comparison.ip_bytes += packet.len() as u64;
             comparison.other_bytes += theirs.len() as u64;
             match compressor.compress(packet, &mut rohc) {
-                Ok(made) => {
-                    comparison.rohc_bytes += made.len as u64;
-                    *comparison.formats.entry(made.format.name()).or_default() += 1;
+                Ok(compressed) => {
+                    comparison.rohc_bytes += compressed.len as u64;
+                    *comparison.formats.entry(compressed.format.name()).or_default() += 1;
                 }
                 Err(_) => comparison.not_compressed += 1,
             }

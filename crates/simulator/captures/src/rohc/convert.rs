@@ -166,12 +166,12 @@ fn there_and_back<'a>(
     at: &dyn Fn() -> String,
 ) -> Result<Option<&'a [u8]>, RohcError> {
     let wrong = |what: String| RohcError::RoundTrip { place: at(), what };
-    let made = match compressor.compress(packet, rohc) {
-        Ok(made) => made,
+    let compressed = match compressor.compress(packet, rohc) {
+        Ok(compressed) => compressed,
         Err(CompressError::Options) => return Ok(None),
         Err(error) => return Err(wrong(format!("cannot be compressed: {error}"))),
     };
-    let (rohc, format) = (&rohc[..made.len], made.format.name());
+    let (rohc, format) = (&rohc[..compressed.len], compressed.format.name());
     match decompressor.decompress(rohc, back) {
         Ok(done) if back[..done.len] == *packet => Ok(Some(rohc)),
         Ok(_) => Err(wrong(format!("comes back changed from a {format} packet"))),

@@ -36,7 +36,7 @@ enum Layout {
 
 impl Layout {
     /// The layout indicated by the file name extension.
-    fn of(path: &Path) -> Self {
+    fn from_extension(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("pcap") => Self::Pcap,
             Some("pcapng") => Self::PcapNg,
@@ -55,7 +55,8 @@ pub(super) struct RohcFile {
 impl RohcFile {
     /// Creates the file, which appears under its name when it is complete.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let mut file = Self { out: AtomicFile::create(path)?, layout: Layout::of(path), block: Vec::new() };
+        let mut file =
+            Self { out: AtomicFile::create(path)?, layout: Layout::from_extension(path), block: Vec::new() };
         match file.layout {
             Layout::Lengths => {}
             Layout::Pcap => file.block.extend(pcap_header(Clock::Nanoseconds, ETHERNET, LONGEST_FRAME)),

@@ -27,7 +27,7 @@ pub(super) struct StrictPair {
     decompressor: Decompressor,
     /// ROHC packets, concatenated, with room for one more.
     rohc: Vec<u8>,
-    made: Vec<CompressedPacket>,
+    compressed: Vec<CompressedPacket>,
     refused: u64,
     /// Decompressed packets, concatenated, with room for one more.
     back: Vec<u8>,
@@ -41,7 +41,7 @@ impl StrictPair {
             compressor: Compressor::new(config()),
             decompressor: Decompressor::new(DecompressorConfig::default()),
             rohc: Vec::new(),
-            made: Vec::new(),
+            compressed: Vec::new(),
             refused: 0,
             back: Vec::new(),
             done: Vec::new(),
@@ -58,8 +58,8 @@ impl Pair for StrictPair {
     fn prepare(&mut self, chunk: &Chunk) {
         self.rohc.resize(chunk.bytes.len() + (chunk.places.len() + 1) * GROWTH, 0);
         self.back.resize(chunk.bytes.len(), 0);
-        self.made.clear();
-        self.made.reserve(chunk.places.len());
+        self.compressed.clear();
+        self.compressed.reserve(chunk.places.len());
         self.done.clear();
         self.done.reserve(chunk.places.len());
         self.refused = 0;
@@ -69,9 +69,14 @@ impl Pair for StrictPair {
         let mut start = 0;
         for (at, place) in chunk.places.iter().enumerate() {
             match self.compressor.compress(chunk.packet(place), &mut self.rohc[start..]) {
-                Ok(made) => {
-                    self.made.push(CompressedPacket { format: made.format, at, start, len: made.len });
-                    start += made.len;
+                Ok(compressed) => {
+                    self.compressed.push(CompressedPacket {
+                        format: compressed.format,
+                        at,
+                        start,
+                        len: compressed.len,
+                    });
+                    start += compressed.len;
                 }
                 Err(_) => self.refused += 1,
             }
@@ -80,8 +85,8 @@ impl Pair for StrictPair {
 
     fn decompress(&mut self) {
         let mut start = 0;
-        for made in &self.made {
-            let rohc = &self.rohc[made.start..made.start + made.len];
+        for compressed in &self.compressed {
+            let rohc = &self.rohc[compressed.start..compressed.start + compressed.len];
             let done = self.decompressor.decompress(rohc, &mut self.back[start..]).ok();
             self.done.push(done.map(|done| (start, done.len)));
             start += done.map_or(0, |done| done.len);
@@ -90,12 +95,12 @@ impl Pair for StrictPair {
 
     fn check(&self, chunk: &Chunk, counts: &mut Counts) {
         counts.options += self.refused;
-        for (made, done) in self.made.iter().zip(&self.done) {
-            let place = &chunk.places[made.at];
+        for (compressed, done) in self.compressed.iter().zip(&self.done) {
+            let place = &chunk.places[compressed.at];
             counts.packets += 1;
             counts.header_bytes += (place.len - place.payload_len) as u64;
-            counts.compressed_bytes += (made.len - place.payload_len) as u64;
-            *counts.formats.entry(made.format.name()).or_default() += 1;
+            counts.compressed_bytes += (compressed.len - place.payload_len) as u64;
+            *counts.formats.entry(compressed.format.name()).or_default() += 1;
             match done {
                 None => counts.failures += 1,
                 Some((start, len)) => {

@@ -204,11 +204,11 @@ fn files_of_both_cid_spaces_come_back() {
     let (rohc, back) = (directory.path().join("a.rohc"), directory.path().join("b.pcap"));
     for (cids, repeat) in [("small", 2), ("large", 1), ("small", 8)] {
         let channel = Channel::parse(cids, repeat).unwrap();
-        let made = compress(&path, &rohc, channel).unwrap();
-        assert_eq!((made.packets, made.left_out), (220, LeftOut::default()));
-        assert!(made.rohc_bytes < made.ip_bytes);
+        let compressed = compress(&path, &rohc, channel).unwrap();
+        assert_eq!((compressed.packets, compressed.left_out), (220, LeftOut::default()));
+        assert!(compressed.rohc_bytes < compressed.ip_bytes);
         let done = decompress(&rohc, &back, channel).unwrap();
-        assert_eq!((done.packets, done.ip_bytes), (made.packets, made.ip_bytes));
+        assert_eq!((done.packets, done.ip_bytes), (compressed.packets, compressed.ip_bytes));
         let file = fs::read(&back).unwrap();
         let mut rest = &file[24..];
         for (_, packet, _) in &packets {

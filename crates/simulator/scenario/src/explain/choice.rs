@@ -22,7 +22,7 @@ const FULL_AGGREGATE: u32 = 42;
 const FULL_PACKET: u32 = 1500;
 
 /// One line per criterion. None if FWP is not applicable because nothing is aggregated.
-pub(super) fn of(scenario: &Scenario) -> Vec<String> {
+pub(super) fn criteria(scenario: &Scenario) -> Vec<String> {
     let Some(wifi) = &scenario.wifi else { return Vec::new() };
     if wifi.bss.standard.phy().aggregation.is_none() {
         return Vec::new();
@@ -114,8 +114,8 @@ mod tests {
     use super::*;
 
     fn advice(set: &[&str]) -> String {
-        let set: Vec<String> = set.iter().map(|&said| said.to_owned()).collect();
-        of(&Scenario::load("fwp-11n-600", &set).unwrap()).join("\n")
+        let set: Vec<String> = set.iter().map(|&text| text.to_owned()).collect();
+        criteria(&Scenario::load("fwp-11n-600", &set).unwrap()).join("\n")
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
         assert!(of_program("request-response").contains("pages: plain Block Ack or TCP/HACK"));
         assert!(of_program("streaming").contains("videos: where the channel is full"));
         assert!(!half.contains("fwp/pages"));
-        assert!(of(&Scenario::load("wlan-11a-54", &[]).unwrap()).is_empty());
-        assert!(of(&Scenario::load("wired-10", &[]).unwrap()).is_empty());
+        assert!(criteria(&Scenario::load("wlan-11a-54", &[]).unwrap()).is_empty());
+        assert!(criteria(&Scenario::load("wired-10", &[]).unwrap()).is_empty());
     }
 }

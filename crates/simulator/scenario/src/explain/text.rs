@@ -23,7 +23,7 @@ impl Explanation {
         let title = format!("{} ({scheme}): {}", self.scenario, self.description);
         let mut text = lines(&title, "", width);
         text.push('\n');
-        let columns = Columns::of(&self.settings);
+        let columns = Columns::new(&self.settings);
         match width.map(|width| width.checked_sub(columns.left())) {
             None => columns.table(&self.settings, None, &mut text),
             Some(Some(room)) if room >= NARROWEST_MEANING => {
@@ -69,9 +69,9 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(settings: &[Setting]) -> Self {
-        let longest = |head: &str, of: fn(&Setting) -> &str| {
-            settings.iter().map(|setting| of(setting).chars().count()).max().unwrap_or(0).max(head.len())
+    fn new(settings: &[Setting]) -> Self {
+        let longest = |head: &str, column: fn(&Setting) -> &str| {
+            settings.iter().map(|setting| column(setting).chars().count()).max().unwrap_or(0).max(head.len())
         };
         Self {
             key: longest("setting", |setting| &setting.key),
@@ -129,8 +129,8 @@ mod tests {
     use super::super::explain;
 
     fn explained(width: Option<usize>) -> String {
-        let said = [r#"wired.loss=[3, 17, "20 to 29", 4000, 5000, 6000, 7000]"#.to_owned()];
-        explain("wlan-11n-150", &said, Some("tcp-l8"), &[]).unwrap().to_text(width)
+        let assignments = [r#"wired.loss=[3, 17, "20 to 29", 4000, 5000, 6000, 7000]"#.to_owned()];
+        explain("wlan-11n-150", &assignments, Some("tcp-l8"), &[]).unwrap().to_text(width)
     }
 
     #[test]

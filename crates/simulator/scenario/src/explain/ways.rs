@@ -12,7 +12,7 @@ const ACK_BYTES: u32 = 52;
 const MANY: u32 = 64;
 
 /// One line per criterion. None if the clients do not use TCP/HACK.
-pub(super) fn of(scenario: &Scenario) -> Vec<String> {
+pub(super) fn criteria(scenario: &Scenario) -> Vec<String> {
     let Some(config) = scenario.hack.config() else { return Vec::new() };
     let Some(times) = times(scenario) else { return Vec::new() };
     let mut lines = Vec::new();
@@ -45,8 +45,8 @@ fn times(scenario: &Scenario) -> Option<impl AckAirtime> {
     let names = vec![""; set.config.stations.len() + 1];
     let nothing_measured = (Instant::ZERO, Instant::ZERO);
     let channel = Bss::new(set.config.clone(), setup.seed, "", &names, nothing_measured);
-    let of = |station| channel.function(station, AccessCategory::BestEffort);
-    Some(channel.ack_times(of(StationId(1)), of(StationId::AP)))
+    let function = |station| channel.function(station, AccessCategory::BestEffort);
+    Some(channel.ack_times(function(StationId(1)), function(StationId::AP)))
 }
 
 /// The most bytes that can be appended within an airtime of `limit`.
@@ -67,24 +67,24 @@ fn us(time: Duration) -> String {
 mod tests {
     use super::*;
 
-    fn said(scenario: &str, set: &[&str]) -> Vec<String> {
-        let set: Vec<String> = set.iter().map(|&said| said.to_owned()).collect();
-        of(&Scenario::load(scenario, &set).unwrap())
+    fn lines_of(scenario: &str, set: &[&str]) -> Vec<String> {
+        let set: Vec<String> = set.iter().map(|&text| text.to_owned()).collect();
+        criteria(&Scenario::load(scenario, &set).unwrap())
     }
 
     /// Appended to the 56 bytes of a Block Ack with a bitmap of 256 bits.
     #[test]
     fn the_costs_of_both_ways_are_told() {
-        let lines = said("wlan-11ax-2402", &["hack.variant=more-data"]);
+        let lines = lines_of("wlan-11ax-2402", &["hack.variant=more-data"]);
         assert!(lines[0].starts_with("rule \"airtime\""), "{lines:?}");
         assert!(lines[1].contains("100 bytes take 36.0 us"), "{lines:?}");
     }
 
     #[test]
     fn the_papers_rule_compares_nothing() {
-        let lines = said("wlan-11n-150", &["hack.variant=more-data"]);
+        let lines = lines_of("wlan-11n-150", &["hack.variant=more-data"]);
         assert!(lines[0].starts_with("rule \"every\""), "{lines:?}");
-        assert!(said("wlan-11ax-2402", &[]).is_empty());
-        assert!(said("wired-10", &[]).is_empty());
+        assert!(lines_of("wlan-11ax-2402", &[]).is_empty());
+        assert!(lines_of("wired-10", &[]).is_empty());
     }
 }

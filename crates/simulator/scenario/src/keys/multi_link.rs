@@ -223,11 +223,11 @@ fn write_ack_links(acks: &AckLinks) -> String {
 fn map(value: &Value) -> Result<LinkMap, Mismatch> {
     let table = table(value)?;
     let category = |name: &str| AccessCategory::ALL.into_iter().find(|category| category.name() == name);
-    let (own, common): (Vec<_>, Vec<_>) =
+    let (categories, common): (Vec<_>, Vec<_>) =
         table.entries.iter().partition(|(name, _)| category(name).is_some());
     let common = common.into_iter().try_fold(BothWays::of(LinkSet::ALL), direction)?;
     let mut map = LinkMap::from(common);
-    for (name, node) in own {
+    for (name, node) in categories {
         let Some(category) = category(name) else { continue };
         *map.get_mut(category) = match &node.value {
             Value::Table(_) => self::table(&node.value)?.entries.iter().try_fold(common, direction)?,
@@ -263,7 +263,8 @@ fn write_map(map: &LinkMap) -> String {
     let ways =
         |links: BothWays<LinkSet>| format!("down = {}, up = {}", set(links.down, ALL), set(links.up, ALL));
     let common = map.get(AccessCategory::BestEffort);
-    let own = AccessCategory::ALL.into_iter().filter(|category| map.get(*category) != common);
-    let own = own.map(|category| format!(", {} = {{ {} }}", category.name(), ways(map.get(category))));
-    format!("{{ {}{} }}", ways(common), own.collect::<String>())
+    let differing = AccessCategory::ALL.into_iter().filter(|category| map.get(*category) != common);
+    let differing =
+        differing.map(|category| format!(", {} = {{ {} }}", category.name(), ways(map.get(category))));
+    format!("{{ {}{} }}", ways(common), differing.collect::<String>())
 }

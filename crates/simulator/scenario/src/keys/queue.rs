@@ -92,11 +92,11 @@ mod tests {
         let dual = DualPi2Config::INTERNET;
         assert_eq!(default("rtt-max").default, DELAY.write(&dual.rtt_max));
         assert_eq!(default("l4s-threshold").default, DELAY.write(&dual.l4s_threshold));
-        let [usual, own, dual] =
+        let [usual, wifi_target, dual] =
             [codel.target, wifi.codel.target, dual.target].map(|target| DELAY.write(&target));
         assert_eq!(
             default("target").default,
-            format!("`{usual}`; `fq-codel` of Wi-Fi `{own}`; `dualpi2` `{dual}`")
+            format!("`{usual}`; `fq-codel` of Wi-Fi `{wifi_target}`; `dualpi2` `{dual}`")
         );
         assert_eq!(wire.codel.target, codel.target);
         for usual in [codel, wire.codel, wifi.codel] {

@@ -64,13 +64,13 @@ fn check_links(section: &Section<'_>, wifi: &Wifi, client: &ClientOverride) -> R
     if client.links.is_some() && (count..MAX_LINKS as u8).any(|link| links.contains(LinkId(link))) {
         return Err(section.error(CLIENT_LINKS.name, "no such link").allowed(format!("1 to {count}")));
     }
-    let own = [
+    let link_settings = [
         (client.mode.is_some(), RATE.name),
         (client.ack_mode.is_some(), ACK_RATE.name),
         (section.has(SNR.name), SNR.name),
         (section.has(DISTANCE.name), DISTANCE.name),
     ];
-    if let Some((_, key)) = own.into_iter().find(|(is_own, _)| *is_own) {
+    if let Some((_, key)) = link_settings.into_iter().find(|(is_own, _)| *is_own) {
         return Err(section.error(key, "is a setting of a link").allowed("in [[wifi.link]]"));
     }
     let of_one_link = [

@@ -110,20 +110,20 @@ pub(crate) const WIRED: &str = "wired";
 pub(crate) fn forget_other_delay(base: &mut Tree, tree: &Tree) {
     const WAYS: [&str; 2] = ["down", "up"];
     let (delay, rtt) = (links::DELAY_NAME, links::RTT.name);
-    let Some(Value::Table(said)) = tree.entries.get(WIRED).map(|node| &node.value) else { return };
+    let Some(Value::Table(given)) = tree.entries.get(WIRED).map(|node| &node.value) else { return };
     let Some(Value::Table(wire)) = base.entries.get_mut(WIRED).map(|node| &mut node.value) else { return };
-    let of_way = |way: &&str| match said.entries.get(*way).map(|node| &node.value) {
+    let of_way = |way: &&str| match given.entries.get(*way).map(|node| &node.value) {
         Some(Value::Table(way)) => way.entries.contains_key(delay),
         _ => false,
     };
-    if said.entries.contains_key(rtt) {
+    if given.entries.contains_key(rtt) {
         wire.entries.remove(delay);
         for way in WAYS {
             if let Some(Value::Table(way)) = wire.entries.get_mut(way).map(|node| &mut node.value) {
                 way.entries.remove(delay);
             }
         }
-    } else if said.entries.contains_key(delay) || WAYS.iter().any(of_way) {
+    } else if given.entries.contains_key(delay) || WAYS.iter().any(of_way) {
         wire.entries.remove(rtt);
     }
 }
@@ -136,9 +136,9 @@ fn each_way(
 ) -> Result<Link, InputError> {
     let way = |key, usual| {
         let both = read(section, usual)?;
-        let own = section.section(key)?;
-        let pipe = read(&own, &both)?;
-        own.finish().map(|()| pipe)
+        let override_section = section.section(key)?;
+        let pipe = read(&override_section, &both)?;
+        override_section.finish().map(|()| pipe)
     };
     Ok(Link { down: way("down", &usual.down)?, up: way("up", &usual.up)? })
 }
@@ -175,11 +175,11 @@ fn common_keys(section: &Section<'_>, usual: &PipeConfig) -> Result<PipeConfig, 
 /// The queue, from `queue` and `drop`. A limit alone keeps the rule for which packet a full queue drops, but replaces
 /// any other discipline.
 fn queue_of(section: &Section<'_>, usual: QueueConfig) -> Result<QueueConfig, InputError> {
-    let own = queue(section, links::QUEUE.name, QueueHop::Wire)?;
+    let given = queue(section, links::QUEUE.name, QueueHop::Wire)?;
     let drop = links::DROP.given(section)?;
-    let mut queue = own.unwrap_or(usual);
+    let mut queue = given.unwrap_or(usual);
     let is_limit = !matches!(section.node(links::QUEUE.name), Some(Node { value: Value::Table(_), .. }));
-    if own.is_some() && is_limit && usual.discipline == Discipline::DropHead {
+    if given.is_some() && is_limit && usual.discipline == Discipline::DropHead {
         queue.discipline = Discipline::DropHead;
     }
     let Some(drop) = drop else { return Ok(queue) };

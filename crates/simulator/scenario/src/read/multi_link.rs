@@ -37,9 +37,9 @@ pub(super) fn wifi(root: &Section<'_>) -> Result<Option<Wifi>, InputError> {
         for key in OF_A_LINK {
             link.node(key);
         }
-        let own = link.entries().cloned().unwrap_or_default();
+        let link_entries = link.entries().cloned().unwrap_or_default();
         link.finish()?;
-        trees.push(over(&section, own));
+        trees.push(over(&section, link_entries));
     }
     let read = |section: Section<'_>, tree: &Tree| -> Result<Wifi, InputError> {
         let wifi = wifi_section(section)?.expect("a section with entries is there");
@@ -72,18 +72,18 @@ fn common_error(root: &Section<'_>, key: &str, links: u8) -> InputError {
 }
 
 /// The entries of `section` without links, and those of a link over them.
-fn over(section: &Section<'_>, own: Tree) -> Tree {
+fn over(section: &Section<'_>, link_entries: Tree) -> Tree {
     let mut tree = section.entries().cloned().unwrap_or_default();
     tree.entries.remove(LIST);
     tree.entries.remove(TABLE);
     for [one, other] in INSTEAD {
-        for (said, forgotten) in [(one, other), (other, one)] {
-            if own.entries.contains_key(said) {
+        for (given, forgotten) in [(one, other), (other, one)] {
+            if link_entries.entries.contains_key(given) {
                 tree.entries.remove(forgotten);
             }
         }
     }
-    tree.entries.extend(own.entries);
+    tree.entries.extend(link_entries.entries);
     tree
 }
 

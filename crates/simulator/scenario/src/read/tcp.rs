@@ -75,7 +75,7 @@ fn receive_buffer(
 /// The options of CUBIC. `usual` is the profile's controller.
 fn cubic_choices(section: &Section<'_>, usual: Algorithm) -> Result<cubic::Config, InputError> {
     let usual = match usual {
-        Algorithm::Cubic(own) => own,
+        Algorithm::Cubic(cubic) => cubic,
         _ => cubic::Config::USUAL,
     };
     Ok(cubic::Config { slow_start: keys::SLOW_START.or(section, usual.slow_start)? })

@@ -23,8 +23,8 @@ use crate::{ApAcks, Categories, ClientOverride, MpduError, RateChoice, Wifi};
 /// The mode of a client, in its own standard if it sets one; `None` if it sets neither.
 pub(super) fn client_mode(section: &Section<'_>, wifi: &Wifi) -> Result<Option<Mode>, InputError> {
     let (serving, variant) = (wifi.bss.standard, wifi.bss.variant);
-    let own = crate::keys::clients::STANDARD.given(section)?;
-    let standard = own.unwrap_or(serving);
+    let client_standard = crate::keys::clients::STANDARD.given(section)?;
+    let standard = client_standard.unwrap_or(serving);
     if !serving.serves(standard) || !standard.has_band(variant.band) {
         let served = |other: &Standard| serving.serves(*other) && other.has_band(variant.band);
         let allowed: Vec<&str> = Standard::ALL.into_iter().filter(served).map(Standard::name).collect();
@@ -61,10 +61,10 @@ fn mode_or_ideal(
         return Ok(data_mode(section, standard, variant)?.map(|mode| (mode, None)));
     }
     let any_rate = |_: &Value| Ok(BitRate::from_bps(1));
-    let said = mode_choice(section, any_rate)?.unwrap_or_default();
+    let given = mode_choice(section, any_rate)?.unwrap_or_default();
     // More streams are no better, because the SNR applies to each of them. Accepting them costs nothing here.
-    let streams = said.streams.unwrap_or(1);
-    let choice = ModeChoice { rate: None, streams: Some(streams), ..said };
+    let streams = given.streams.unwrap_or(1);
+    let choice = ModeChoice { rate: None, streams: Some(streams), ..given };
     let mode = choose(section, standard, variant, choice)?;
     Ok(Some((mode, Some(choice))))
 }
@@ -414,17 +414,17 @@ fn protection(section: &Section<'_>, variant: Variant, standard: Standard) -> Re
     let mixed = standard != Standard::B && variant.basic_rates == BasicRates::Dsss;
     let above = keys::RTS_THRESHOLD.given(section)?;
     let bytes = above.flatten().map_or(0, |bytes| bytes.0 as u32);
-    let said = keys::PROTECTION.given(section)?.map(|kind| match kind {
+    let given = keys::PROTECTION.given(section)?.map(|kind| match kind {
         Protection::None => Protection::None,
         Protection::CtsToSelf { .. } => Protection::CtsToSelf { above: bytes },
         Protection::RtsCts { .. } => Protection::RtsCts { above: bytes },
     });
-    if above.flatten().is_some() && said == Some(Protection::None) {
+    if above.flatten().is_some() && given == Some(Protection::None) {
         return Err(section
             .error("rts-threshold", "there is no protection")
             .allowed("protection = \"rts-cts\" or \"cts-to-self\""));
     }
-    Ok(match (said, above.flatten()) {
+    Ok(match (given, above.flatten()) {
         (Some(protection), _) => protection,
         (None, Some(_)) => Protection::RtsCts { above: bytes },
         (None, None) if mixed => Protection::CtsToSelf { above: 0 },

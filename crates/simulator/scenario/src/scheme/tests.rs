@@ -26,22 +26,27 @@ fn a_policy_the_scenario_names_is_its_baseline() {
 
 #[test]
 fn stock_is_tcp_as_the_scenario_has_it_and_hack_acknowledges_as_stock_does() {
-    for said in ["tcp.ack-every=4", "tcp.profile=classic", "tcp.ack-policy=neqo", "tcp.gro-flush=1 ms"] {
-        let said = ["traffic.transport=udp", "hack.variant=timer", said].map(str::to_owned);
-        let scenario = Scenario::load("hack-2014-11n-150", &said).unwrap();
+    for assignment in ["tcp.ack-every=4", "tcp.profile=classic", "tcp.ack-policy=neqo", "tcp.gro-flush=1 ms"]
+    {
+        let assignments = ["traffic.transport=udp", "hack.variant=timer", assignment].map(str::to_owned);
+        let scenario = Scenario::load("hack-2014-11n-150", &assignments).unwrap();
         let stock = Scheme::of_role(Role::Baseline).applied_to(&scenario);
-        assert_eq!(stock.tcp, scenario.tcp, "{said:?}");
+        assert_eq!(stock.tcp, scenario.tcp, "{assignments:?}");
         assert_eq!((stock.traffic.transport, stock.hack.variant), (Transport::Tcp, None));
         for name in ["hack-more-data", "hack-batch", "cake-ack-filter", "driver-hold", "rdg", "fastack"] {
-            assert_eq!(find("", name).unwrap().applied_to(&scenario).tcp, scenario.tcp, "{name} {said:?}");
+            assert_eq!(
+                find("", name).unwrap().applied_to(&scenario).tcp,
+                scenario.tcp,
+                "{name} {assignments:?}"
+            );
         }
     }
 }
 
 #[test]
 fn schemes_that_count_segments_keep_the_other_knobs_of_delayed_acks() {
-    let said = ["tcp.ack-delay=7 ms".to_owned(), "tcp.quick-acks=3".to_owned()];
-    let scenario = Scenario::load("wlan-11n-150", &said).unwrap();
+    let assignments = ["tcp.ack-delay=7 ms".to_owned(), "tcp.quick-acks=3".to_owned()];
+    let scenario = Scenario::load("wlan-11n-150", &assignments).unwrap();
     assert!(matches!(scenario.tcp.ack_policy, AckPolicy::Linux(_)));
     let AckPolicy::Delayed(acks) = find("", "tcp-l4").unwrap().applied_to(&scenario).tcp.ack_policy else {
         panic!("delayed ACKs")
@@ -74,12 +79,12 @@ fn schemes_of_other_transports_are_the_policies_of_their_names() {
 #[test]
 fn stacks_that_announce_room_by_themselves_do_so_after_their_part_of_a_window() {
     for (name, bytes) in [("quinn", "156250 B"), ("quic-go", "512 KiB"), ("s2n-quic", "375 kB")] {
-        let said = |keys: &[String]| Scenario::load("wlan-11n-150", keys).unwrap();
+        let load = |keys: &[String]| Scenario::load("wlan-11n-150", keys).unwrap();
         let [policy, updates] = [format!("tcp.ack-policy={name}"), format!("tcp.window-updates={bytes}")];
-        let applied = find("", name).unwrap().applied_to(&said(&[])).tcp;
-        assert_eq!(applied, said(&[policy, updates]).tcp, "{name}");
+        let applied = find("", name).unwrap().applied_to(&load(&[])).tcp;
+        assert_eq!(applied, load(&[policy, updates]).tcp, "{name}");
         // A scenario may have another window.
-        let other = said(&["tcp.window-updates=8 MiB".to_owned()]);
+        let other = load(&["tcp.window-updates=8 MiB".to_owned()]);
         assert_eq!(
             find("", name).unwrap().applied_to(&other).tcp,
             Config { ack_policy: applied.ack_policy, ..other.tcp }
@@ -124,19 +129,19 @@ fn schemes_of_controllers_change_the_controller_alone() {
         ("bbr3", |_| Algorithm::Bbr3),
     ];
     for (name, usual) in controllers {
-        let said =
+        let assignments =
             ["tcp.slow-start=standard", "tcp.bbr-policer=off", "tcp.ack-every=4", "traffic.transport=udp"];
-        let mut said = said.map(str::to_owned).to_vec();
+        let mut assignments = assignments.map(str::to_owned).to_vec();
         // Vegas has no options that could interfere.
-        for own in ["vegas", name] {
-            said.push(format!("tcp.congestion={own}"));
-            let scenario = Scenario::load("lte-slow-uplink", &said).unwrap();
+        for given in ["vegas", name] {
+            assignments.push(format!("tcp.congestion={given}"));
+            let scenario = Scenario::load("lte-slow-uplink", &assignments).unwrap();
             let changed = find("", name).unwrap().applied_to(&scenario);
             let mut expected = scenario.tcp;
-            if own != name {
+            if given != name {
                 expected.congestion.algorithm = usual(&scenario);
             }
-            assert_eq!(changed.tcp, expected, "{name} {own}");
+            assert_eq!(changed.tcp, expected, "{name} {given}");
             assert_eq!(changed.traffic.transport, Transport::Tcp);
         }
     }
@@ -144,8 +149,8 @@ fn schemes_of_controllers_change_the_controller_alone() {
 
 #[test]
 fn schemes_of_tack_change_tack_alone() {
-    let said = ["tack.beta=8", "tack.lists=poor", "hack.variant=timer"].map(str::to_owned);
-    let scenario = Scenario::load("wlan-11n-150", &said).unwrap();
+    let assignments = ["tack.beta=8", "tack.lists=poor", "hack.variant=timer"].map(str::to_owned);
+    let scenario = Scenario::load("wlan-11n-150", &assignments).unwrap();
     for scheme in ALL.iter().filter(|scheme| scheme.name.starts_with("tack") && scheme.name != "tack-lite") {
         let changed = scheme.applied_to(&scenario);
         assert_eq!((changed.traffic.transport, changed.tcp), (Transport::Tack, scenario.tcp));

@@ -180,15 +180,15 @@ pub(super) struct RepairedDownload {
 impl RepairedDownload {
     /// Downloads `plan`'s body over the first of `flows`.
     pub fn new(plan: Download, flows: &[FlowId], start: Instant) -> Self {
-        Self::of(plan, false, flows, start)
+        Self::with_body(plan, false, flows, start)
     }
 
     /// Repairs a body that another program requests and writes over the first of `flows`.
     pub fn fed(plan: Download, flows: &[FlowId], start: Instant) -> Self {
-        Self::of(Download { size: None, ..plan }, true, flows, start)
+        Self::with_body(Download { size: None, ..plan }, true, flows, start)
     }
 
-    fn of(plan: Download, is_fed: bool, flows: &[FlowId], start: Instant) -> Self {
+    fn with_body(plan: Download, is_fed: bool, flows: &[FlowId], start: Instant) -> Self {
         // The setup was checked: there are flows.
         let (main, others) = (flows[0], &flows[1..]);
         let config = tacit_between::fwp::repair::Config {
@@ -284,7 +284,7 @@ impl RepairedDownload {
     /// Allows placeholders in bytes `start..end` of the stream of a program.
     pub fn allow(&mut self, start: u64, end: u64, sockets: &mut Sockets<'_>) {
         if self.asked {
-            sockets.ask(self.main, ReaderRequest::Allow(start, end));
+            sockets.request(self.main, ReaderRequest::Allow(start, end));
         } else {
             self.allow_when_registered(start, end);
         }
@@ -349,15 +349,15 @@ impl RepairedDownload {
     fn body_arrived(&mut self, now: Instant, sockets: &mut Sockets<'_>) {
         if !std::mem::replace(&mut self.asked, true) {
             self.asked_at = Some(now);
-            sockets.ask(self.main, ReaderRequest::Register);
+            sockets.request(self.main, ReaderRequest::Register);
             for (start, end) in self.to_allow.drain(..) {
-                sockets.ask(self.main, ReaderRequest::Allow(start, end));
+                sockets.request(self.main, ReaderRequest::Allow(start, end));
             }
             if self.is_fed {
                 return;
             }
             // Placeholders are not allowed in the head, because without it the reader cannot request the rest.
-            sockets.ask(self.main, ReaderRequest::Allow(self.plan.head.0, u64::MAX));
+            sockets.request(self.main, ReaderRequest::Allow(self.plan.head.0, u64::MAX));
             sockets.write(self.main, End::Sink, self.plan.request.0);
         }
     }
@@ -365,8 +365,8 @@ impl RepairedDownload {
     fn answer_arrived(&mut self, now: Instant, flow: FlowId, sockets: &mut Sockets<'_>) {
         let Some(line) = self.lines.iter_mut().find(|line| line.flow == flow) else { return };
         if !std::mem::replace(&mut line.open, true) {
-            sockets.ask(flow, ReaderRequest::Register);
-            sockets.ask(flow, ReaderRequest::Allow(0, u64::MAX));
+            sockets.request(flow, ReaderRequest::Register);
+            sockets.request(flow, ReaderRequest::Allow(0, u64::MAX));
         }
         let to = sockets.delivered(flow, End::Sink);
         let mut from = std::mem::replace(&mut line.consumed, to);
@@ -400,15 +400,15 @@ impl RepairedDownload {
                 break;
             }
             line.exchanges.pop_front();
-            sockets.ask(flow, ReaderRequest::Repaired(0, to));
+            sockets.request(flow, ReaderRequest::Repaired(0, to));
         }
     }
 
     /// A message from the shim below the sink of `flow`.
-    pub fn told(&mut self, now: Instant, flow: FlowId, told: ToReader, sockets: &mut Sockets<'_>) {
+    pub fn on_message(&mut self, now: Instant, flow: FlowId, message: ToReader, sockets: &mut Sockets<'_>) {
         let head = self.body_at;
         let in_body = |start: u64, end: u64| Range::new(start.saturating_sub(head), end.saturating_sub(head));
-        match told {
+        match message {
             ToReader::Hole(start, end) if flow == self.main => {
                 self.count_hole(start, end);
                 if let Some(range) = in_body(start, end) {
@@ -490,8 +490,8 @@ impl RepairedDownload {
     /// The host acknowledged bytes that will not be repaired. Resets its connection, which the server learns with its
     /// next segment. Answers on other connections are ignored, and nothing more is requested.
     fn fail(&self, sockets: &mut Sockets<'_>) {
-        sockets.ask(self.main, ReaderRequest::Fail);
-        self.lines.iter().for_each(|line| sockets.ask(line.flow, ReaderRequest::Stop));
+        sockets.request(self.main, ReaderRequest::Fail);
+        self.lines.iter().for_each(|line| sockets.request(line.flow, ReaderRequest::Stop));
     }
 
     fn release(&mut self, now: Instant, range: Range, sockets: &mut Sockets<'_>) {
@@ -509,7 +509,7 @@ impl RepairedDownload {
             done = Some(end);
         }
         if let Some(end) = done {
-            sockets.ask(self.main, ReaderRequest::Repaired(0, self.body_at + end));
+            sockets.request(self.main, ReaderRequest::Repaired(0, self.body_at + end));
         }
         if self.repair.is_done() {
             self.completed_at.get_or_insert(now);

@@ -71,9 +71,9 @@ pub(super) struct Pages {
 impl Pages {
     pub fn new(plan: RequestResponse, flows: &[FlowId], draws: Stream, start: Instant) -> Self {
         let each = plan.repair.as_ref().map_or(1, Repairers::flows_of_each);
-        let (own, others) = flows.split_at(flows.len() / each);
+        let (first, others) = flows.split_at(flows.len() / each);
         let mut others = others.chunks(each - 1 + usize::from(each == 1));
-        let lines = own.iter().map(|flow| {
+        let lines = first.iter().map(|flow| {
             let repair = plan.repair.map(|Repairers { download, .. }| {
                 let flows: Vec<_> =
                     std::iter::once(*flow).chain(others.next().into_iter().flatten().copied()).collect();
@@ -131,9 +131,9 @@ impl Pages {
     }
 
     /// A message from the shim below the sink of `flow`.
-    pub fn told(&mut self, now: Instant, flow: FlowId, told: ToReader, sockets: &mut Sockets<'_>) {
+    pub fn on_message(&mut self, now: Instant, flow: FlowId, message: ToReader, sockets: &mut Sockets<'_>) {
         if let Some(repair) = self.repair_of_mut(flow) {
-            repair.told(now, flow, told, sockets);
+            repair.on_message(now, flow, message, sockets);
             self.look_for_answers(now, sockets);
         }
     }
@@ -172,7 +172,7 @@ impl Pages {
                 self.objects.extend((0..*count).map(|_| exponential_of(*mean, draws).max(1)));
             }
         }
-        self.ask(sockets);
+        self.request_objects(sockets);
     }
 
     /// Connections of the page that is not finished: all, or the next one; none after the last one.
@@ -186,7 +186,7 @@ impl Pages {
     }
 
     /// Requests the document, or the objects it names, on every free connection.
-    fn ask(&mut self, sockets: &mut Sockets<'_>) {
+    fn request_objects(&mut self, sockets: &mut Sockets<'_>) {
         let connections = self.connections_of_page();
         for line in &mut self.lines[connections] {
             let known = if self.arrived == 0 { 1 } else { self.objects.len() };
@@ -261,7 +261,7 @@ impl Pages {
         self.arrived += 1;
         let User::Waits(since) = self.user else { return };
         if self.arrived < self.objects.len() {
-            self.ask(sockets);
+            self.request_objects(sockets);
             return;
         }
         self.load_times.push(now - since);

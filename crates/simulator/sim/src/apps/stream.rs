@@ -120,9 +120,9 @@ impl VideoStream {
     }
 
     /// A message from the shim below the sink of `flow`.
-    pub fn told(&mut self, now: Instant, flow: FlowId, told: ToReader, sockets: &mut Sockets<'_>) {
+    pub fn on_message(&mut self, now: Instant, flow: FlowId, message: ToReader, sockets: &mut Sockets<'_>) {
         if let Some(repair) = &mut self.repair {
-            repair.told(now, flow, told, sockets);
+            repair.on_message(now, flow, message, sockets);
             self.provide_repaired(now);
         }
     }

@@ -140,7 +140,7 @@ impl Temporary {
         for path in (0..NAMES_MAX).map(name) {
             match make(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                made => return Ok((made?, Self { path: Some(path) })),
+                created => return Ok((created?, Self { path: Some(path) })),
             }
         }
         Err(io::ErrorKind::AlreadyExists.into())

@@ -31,7 +31,7 @@ impl Recorder {
         let writer =
             if names.len() > 1 { CaptureWriter::of_links(file, &names)? } else { CaptureWriter::new(file)? };
         let bands = setup.bss.iter().map(bands).collect();
-        Ok(Self { writer, signals: Signals::of(setup), bands, failed: None })
+        Ok(Self { writer, signals: Signals::from_setup(setup), bands, failed: None })
     }
 
     /// Gives the complete file its name.

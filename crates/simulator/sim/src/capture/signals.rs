@@ -20,7 +20,7 @@ struct OfBss {
 
 impl Signals {
     /// The received powers in `setup`.
-    pub fn of(setup: &Setup) -> Self {
+    pub fn from_setup(setup: &Setup) -> Self {
         let of_bss = |bss: &BssSetup| OfBss {
             clients: (bss.config.links())
                 .map(|link| link.stations.iter().map(|station| station.signal_dbm).collect())

@@ -199,7 +199,7 @@ fn frames_have_the_lengths_of_the_phy_tables() {
 #[test]
 fn eht_stands_in_tlvs() {
     let frames = every_kind();
-    let of = |sequence: u16| {
+    let words_of_frame = |sequence: u16| {
         let is_it =
             |air: &&AirFrame<Vec<u8>>| matches!(air.frame, Frame::Data { sequence: s, .. } if s == sequence);
         let mut out = Vec::new();
@@ -210,12 +210,12 @@ fn eht_stands_in_tlvs() {
         words[words.len() - (4 + 12)..].to_vec()
     };
     // From the access point, 320 MHz, MCS 13, 8 streams, GI 0.8 and 2x.
-    let (down, user) = (of(23), 0x0008_0096 | 13 << 20 | 7 << 24);
+    let (down, user) = (words_of_frame(23), 0x0008_0096 | 13 << 20 | 7 << 24);
     assert_eq!(down[..4], [33 | 12 << 16, 0b111 | 4 << 15, 1 << 6, 0b11 << 6]);
     assert_eq!(down[4..7], [34 | 44 << 16, 4, 2 << 9]);
     assert_eq!((&down[7..15], down[15]), (&[0; 8][..], user));
     // From a client, 20 MHz, MCS 0, one stream, GI 3.2 and 4x.
-    let up = of(24);
+    let up = words_of_frame(24);
     assert_eq!(up[1], 0b111 | 1 << 18);
     assert_eq!((up[6], up[15]), (2 << 7 | 3 << 9, 0x0008_0096));
 }

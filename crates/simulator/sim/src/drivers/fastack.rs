@@ -89,11 +89,11 @@ impl Oracle {
     }
 
     /// Checks that a forged ACK acknowledges only data that has arrived.
-    fn verify(&mut self, made: &Packet) {
-        let Some(segment) = segment_of(made) else { return };
-        let upto = self.arrived((made.flow, made.source)).upto;
+    fn verify(&mut self, forwarded: &Packet) {
+        let Some(segment) = segment_of(forwarded) else { return };
+        let upto = self.arrived((forwarded.flow, forwarded.source)).upto;
         if upto.is_none_or(|upto| segment.ack.after(upto)) {
-            self.wrong = Some(made.clone());
+            self.wrong = Some(forwarded.clone());
         }
     }
 
@@ -155,8 +155,8 @@ impl ApAgent {
             oracle.uplink(&simulated);
         }
         let verdict = self.agent.handle_uplink(now, &simulated);
-        if let (Verdict::Replace(made), Some(oracle)) = (&verdict, &mut self.oracle) {
-            oracle.verify(made);
+        if let (Verdict::Replace(forwarded), Some(oracle)) = (&verdict, &mut self.oracle) {
+            oracle.verify(forwarded);
         }
         judged(verdict, packet, packets)
     }

@@ -45,13 +45,13 @@ pub(crate) struct ClientShim {
 struct Notes {
     /// Registered flows.
     flows: Vec<(FlowKey, FlowId)>,
-    told: VecDeque<(FlowId, ToReader)>,
+    messages: VecDeque<(FlowId, ToReader)>,
 }
 
 impl Notes {
-    fn note(&mut self, key: FlowKey, told: ToReader) {
+    fn note(&mut self, key: FlowKey, message: ToReader) {
         if let Some((_, flow)) = self.flows.iter().find(|(known, _)| *known == key) {
-            self.told.push_back((*flow, told));
+            self.messages.push_back((*flow, message));
         }
     }
 }
@@ -78,9 +78,9 @@ impl ClientShim {
     }
 
     /// The reader of `flow`, with data from `source`, sends a request.
-    pub fn ask(&mut self, flow: FlowId, source: HostId, ask: ReaderRequest) {
+    pub fn request(&mut self, flow: FlowId, source: HostId, request: ReaderRequest) {
         let key = FlowKey::simulated(flow, source);
-        match ask {
+        match request {
             ReaderRequest::Register => {
                 // Simulated bytes have no content, so the nonce does not matter.
                 if self.shim.register(key, [0; 16]).is_ok() {
@@ -121,8 +121,8 @@ impl ClientShim {
 
     /// Its next request: readers are informed before any packet is passed up.
     pub fn poll<P: Carried>(&mut self) -> Option<DriverRequest<P>> {
-        match self.notes.told.pop_front() {
-            Some((flow, told)) => Some(DriverRequest::Tell { flow, told }),
+        match self.notes.messages.pop_front() {
+            Some((flow, message)) => Some(DriverRequest::Tell { flow, message }),
             None => self.shim.poll_down().map(|packet| DriverRequest::Deliver { packet: packet.into() }),
         }
     }

@@ -40,7 +40,7 @@ impl<P: Carried> World<'_, P> {
                     let packet = self.packets.insert(packet);
                     self.deliver(self.channels[index].hosts[function.index()], packet);
                 }
-                DriverRequest::Tell { flow, told } => self.send_to_reader(flow, told),
+                DriverRequest::Tell { flow, message } => self.send_to_reader(flow, message),
                 DriverRequest::Wrong { packet, what } => {
                     self.broken =
                         Some(format!("function {} made an ACK, {what}: {packet:?}", function.index()));
@@ -60,19 +60,19 @@ impl<P: Carried> World<'_, P> {
     }
 
     /// Sends a message to the program that reads `flow`.
-    fn send_to_reader(&mut self, flow: FlowId, told: ToReader) {
+    fn send_to_reader(&mut self, flow: FlowId, message: ToReader) {
         if let Some(Feeder::Program { number, .. }) = self.flows.get(flow.0 as usize).map(|flow| flow.feeder)
         {
             let now = self.now;
-            self.with_app(number as usize, |app, sockets| app.told(now, flow, told, sockets));
+            self.with_app(number as usize, |app, sockets| app.on_message(now, flow, message, sockets));
         }
     }
 
     /// Passes a program's request to a shim.
-    pub(super) fn ask(&mut self, flow: FlowId, ask: ReaderRequest) {
+    pub(super) fn request(&mut self, flow: FlowId, request: ReaderRequest) {
         let FlowSetup { source, sink, .. } = self.flows[flow.0 as usize].setup;
         for Channel { drivers, first_driver, .. } in &mut self.channels {
-            if let Some(function) = drivers.ask(flow, [source, sink], ask) {
+            if let Some(function) = drivers.request(flow, [source, sink], request) {
                 let component = *first_driver + function.index() as u32;
                 self.scheduler.wake(component, Some(self.now));
             }

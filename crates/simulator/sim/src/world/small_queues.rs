@@ -102,7 +102,7 @@ impl<P: Carried> World<'_, P> {
     fn lying(&self, index: usize, end: End, (bss, from, next): (u16, FunctionId, FunctionId)) -> u64 {
         let flow = &self.flows[index];
         let host = if end == End::Source { flow.setup.source } else { flow.setup.sink };
-        let own = FlowKey::simulated(flow.id, host);
-        self.channels[usize::from(bss)].bss.unsettled(from, next, |packet| packet.flow == own).0
+        let key = FlowKey::simulated(flow.id, host);
+        self.channels[usize::from(bss)].bss.unsettled(from, next, |packet| packet.flow == key).0
     }
 }

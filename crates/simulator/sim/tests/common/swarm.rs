@@ -35,8 +35,8 @@ impl Swarm {
         let failures = self.failures(seeds, check);
         let (whole, others) = failures.split_at(failures.len().min(TOLD_WHOLE));
         let others = others.iter().filter_map(|failure| failure.lines().next());
-        let told: Vec<_> = whole.iter().map(String::as_str).chain(others).collect();
-        assert!(told.is_empty(), "{} failed:\n\n{}", told.len(), told.join("\n\n"));
+        let reports: Vec<_> = whole.iter().map(String::as_str).chain(others).collect();
+        assert!(reports.is_empty(), "{} failed:\n\n{}", reports.len(), reports.join("\n\n"));
     }
 
     /// A report of each seed whose `check` panics.

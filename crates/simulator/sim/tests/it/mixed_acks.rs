@@ -99,8 +99,8 @@ fn an_rts_saves_aggregates_from_collisions() {
 fn schemes_that_need_link_acks_are_refused_for_stations_without() {
     let mut setup = twenty();
     speak_hack(&mut setup, hack::Config::default());
-    let told = run(&setup).unwrap_err().to_string();
-    assert!(told.contains("client 1 of basic service set 0"), "{told}");
+    let error = run(&setup).unwrap_err().to_string();
+    assert!(error.contains("client 1 of basic service set 0"), "{error}");
     let mut setup = twenty();
     setup.bss[0].config.stream_queues = StreamQueues::Independent;
     setup.bss[0].config.rate_control = tacit_link::wifi::RateControl::Minstrel;

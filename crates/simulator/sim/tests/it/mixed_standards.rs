@@ -99,7 +99,7 @@ fn every_client_speaks_its_own_standard() {
 /// as at one of 802.11ac, to the byte.
 #[test]
 fn an_older_client_alone_is_served_as_ever() {
-    let of = |standard: Standard| {
+    let outcome_with = |standard: Standard| {
         let mut setup = wlan(Standard::Ac, 390, 1, &bulk(tcp::Config::default()));
         let config = &mut setup.bss[0].config;
         config.standard = standard;
@@ -109,8 +109,8 @@ fn an_older_client_alone_is_served_as_ever() {
         setup.measure_from = Instant::ZERO;
         run(&setup).unwrap().flows[0].delivered_total
     };
-    assert_eq!(of(Standard::Ac), of(Standard::Ax));
-    assert_eq!(of(Standard::Ac), of(Standard::Be));
+    assert_eq!(outcome_with(Standard::Ac), outcome_with(Standard::Ax));
+    assert_eq!(outcome_with(Standard::Ac), outcome_with(Standard::Be));
 }
 
 #[test]

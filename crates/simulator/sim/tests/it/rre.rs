@@ -188,21 +188,21 @@ fn with(memory: Memory) -> Algorithm {
 #[test]
 fn fetches_in_a_row_after_the_second_take_no_longer_than_with_cubic() {
     let cubic = fetches(Algorithm::CUBIC, 1, 6, Duration::ZERO).remove(0);
-    let own = fetches(with(Memory::Address), 1, 6, Duration::ZERO).remove(0);
+    let per_address = fetches(with(Memory::Address), 1, 6, Duration::ZERO).remove(0);
     let forgetful = fetches(with(Memory::None), 1, 6, Duration::ZERO).remove(0);
-    println!("{own:.2?}, without a memory {forgetful:.2?}, CUBIC {cubic:.2?}");
-    assert!((own.len(), forgetful.len(), cubic.len()) == (6, 6, 6));
-    assert!(own[4] <= 1.05 * cubic[5], "{own:?}, CUBIC {cubic:?}");
-    assert_eq!(own[0].to_bits(), forgetful[0].to_bits(), "the first is as before");
-    assert!(own[0] < 0.7 * cubic[0], "{own:?}");
+    println!("{per_address:.2?}, without a memory {forgetful:.2?}, CUBIC {cubic:.2?}");
+    assert!((per_address.len(), forgetful.len(), cubic.len()) == (6, 6, 6));
+    assert!(per_address[4] <= 1.05 * cubic[5], "{per_address:?}, CUBIC {cubic:?}");
+    assert_eq!(per_address[0].to_bits(), forgetful[0].to_bits(), "the first is as before");
+    assert!(per_address[0] < 0.7 * cubic[0], "{per_address:?}");
     assert!(forgetful[4] > 1.4 * cubic[5], "{forgetful:?}");
 }
 
 #[test]
 fn a_client_that_pauses_until_its_uplink_is_free_is_not_bounded() {
-    let (own, forgetful) =
+    let (per_address, forgetful) =
         (fetches(with(Memory::Address), 1, 4, secs(8)), fetches(with(Memory::None), 1, 4, secs(8)));
-    assert_eq!(own, forgetful);
+    assert_eq!(per_address, forgetful);
 }
 
 /// Clients behind one address share what the sender knows; with an address each they do not.

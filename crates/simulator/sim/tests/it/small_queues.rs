@@ -51,9 +51,9 @@ fn median_wait_us(outcome: &RunOutcome) -> u64 {
 /// station waits much longer for its next access.
 #[test]
 fn less_waits_in_the_station_and_aggregates_are_smaller() {
-    let of = |clients, ms| run(&uploads(clients, ms, Algorithm::CUBIC)).unwrap();
+    let run_with = |clients, ms| run(&uploads(clients, ms, Algorithm::CUBIC)).unwrap();
     let [alone, _, shared] = [1, 4, 10].map(|clients| {
-        let outcomes = [None, Some(8), Some(1)].map(|ms| of(clients, ms));
+        let outcomes = [None, Some(8), Some(1)].map(|ms| run_with(clients, ms));
         for (outcome, ms) in outcomes.iter().zip(["none", "8 ms", "1 ms"]) {
             let (goodput, mpdus, wait) = (goodput_mbps(outcome), mpdus(outcome), median_wait_us(outcome));
             println!("{clients} {ms}: {goodput:.1} Mb/s, {mpdus:.1} MPDUs, {wait} us");
@@ -97,7 +97,7 @@ fn nobody_waits_for_ever() {
 /// and loses no goodput.
 #[test]
 fn datagrams_wait_in_their_source() {
-    let of = |send_buffer| {
+    let run_with = |send_buffer| {
         let traffic = Traffic::Udp {
             ip: IpVersion::V4,
             payload: Bytes(1_472),
@@ -109,7 +109,7 @@ fn datagrams_wait_in_their_source() {
         setup.bss[0].config.stations[0].uplink_queue = packets(1000).into();
         run(&setup).unwrap()
     };
-    let [without, with] = [None, Some(Bytes(92 * 1_500))].map(of);
+    let [without, with] = [None, Some(Bytes(92 * 1_500))].map(run_with);
     let drops = |outcome: &RunOutcome| outcome.bss[0].stations[1].counters.queue_drops;
     assert!(drops(&without) > 1_000 && drops(&with) == 0, "{} and {}", drops(&without), drops(&with));
     assert!((goodput_mbps(&with) / goodput_mbps(&without) - 1.0).abs() < 0.01);
@@ -128,7 +128,7 @@ fn downloads_are_as_without() {
 /// Twenty stations with queues of 64 packets: without the limit a third of what they send is lost in their own queues.
 #[test]
 fn tack_loses_nothing_in_its_own_queue() {
-    let of = |own_queue| {
+    let run_with = |own_queue| {
         let config = tack::Config { own_queue, ..tack::Config::default() };
         let mut setup = upwards(wlan(Standard::N, 150, 20, &over_tack(config)));
         for station in &mut setup.bss[0].config.stations {
@@ -139,7 +139,7 @@ fn tack_loses_nothing_in_its_own_queue() {
             outcome.bss[0].stations[1..].iter().map(|station| station.counters.queue_drops).sum::<u64>();
         (goodput_mbps(&outcome), drops)
     };
-    let (limited, unlimited) = (of(None), of(Some(OwnQueue { burst: 2, most: u32::MAX })));
+    let (limited, unlimited) = (run_with(None), run_with(Some(OwnQueue { burst: 2, most: u32::MAX })));
     println!("limited {limited:?}, unlimited {unlimited:?}");
     assert_eq!(limited.1, 0);
     assert!(unlimited.1 > 10_000);

@@ -101,8 +101,8 @@ fn compressed_acks_ride_on_both_hops() {
     let gain = goodput_mbps(&hack) / goodput_mbps(&stock) - 1.0;
     println!("{:.1} to {:.1} Mb/s", goodput_mbps(&stock), goodput_mbps(&hack));
     assert!(gain > 0.03, "{gain}");
-    let of = |station: usize| hack.bss[0].stations[station].driver.hack().unwrap();
-    let [ap, sender, receiver] = [0, 1, 2].map(of);
+    let hack_driver = |station: usize| hack.bss[0].stations[station].driver.hack().unwrap();
+    let [ap, sender, receiver] = [0, 1, 2].map(hack_driver);
     assert!(receiver.compressed_acks > 5_000 && sender.compressed_acks == 0);
     // On the second hop ACKs are sent as packets if the sender has no queue of data.
     assert!(ap.compressed_acks * 2 > receiver.compressed_acks, "{ap:?} {receiver:?}");
@@ -217,13 +217,13 @@ fn tcp_over_a_direct_link_gets_what_a_download_gets() {
 #[test]
 fn packets_to_other_clients_go_through_the_access_point() {
     let mut setup = direct(Standard::N, 150, &bulk(tcp::Config::default()));
-    let own = setup.flows[0].clone();
+    let download = setup.flows[0].clone();
     let ends = [(SERVER, client(0)), (client(1), SERVER), (client(0), client(2))];
     setup.hosts.push("client2".into());
     setup.bss[0].clients.push(client(2).into());
     let station = setup.bss[0].config.stations[0].clone();
     setup.bss[0].config.stations.push(station);
-    setup.flows.extend(ends.map(|(source, sink)| FlowSetup { source, sink, ..own.clone() }));
+    setup.flows.extend(ends.map(|(source, sink)| FlowSetup { source, sink, ..download.clone() }));
     let outcome = run(&setup).unwrap();
     for flow in &outcome.flows {
         assert!(flow.goodput_bps(outcome.measured) > 5e6, "{} to {}", flow.source, flow.sink);
@@ -244,8 +244,8 @@ fn compressed_acks_ride_on_a_direct_link() {
     let gain = goodput_mbps(&hack) / goodput_mbps(&stock) - 1.0;
     println!("{:.1} to {:.1} Mb/s", goodput_mbps(&stock), goodput_mbps(&hack));
     assert!(gain > 0.05, "{gain}");
-    let of = |station: usize| hack.bss[0].stations[station].driver.hack().unwrap();
-    let [ap, sender, receiver] = [0, 1, 2].map(of);
+    let hack_driver = |station: usize| hack.bss[0].stations[station].driver.hack().unwrap();
+    let [ap, sender, receiver] = [0, 1, 2].map(hack_driver);
     assert!(receiver.compressed_acks > 10_000 && sender.compressed_acks + ap.compressed_acks == 0);
 }
 

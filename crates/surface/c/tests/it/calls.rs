@@ -22,13 +22,13 @@ impl Client {
         let coding = if coding == Coding::Batch { TACIT_HACK_BATCH } else { TACIT_HACK_PER_ACK };
         let (contexts, acks) = (limits.contexts, limits.frame_acks);
         let size = tacit_hack_compressor_size(contexts, acks);
-        let mut own = memory(size);
+        let mut memory = memory(size);
         let mut handle = ptr::null_mut();
-        let at = own.as_mut_ptr().cast();
+        let at = memory.as_mut_ptr().cast();
         // SAFETY: the memory has the size that the library asks for, and is dropped after the handle.
         let code = unsafe { tacit_hack_compressor_init(at, size, coding, contexts, acks, &raw mut handle) };
         assert_eq!(code, TACIT_OK);
-        Self { _memory: own, handle }
+        Self { _memory: memory, handle }
     }
 
     pub fn native(&mut self, packet: &[u8]) {
@@ -73,13 +73,13 @@ unsafe extern "C" fn collect(user: *mut c_void, packet: *const u8, len: usize) {
 impl Ap {
     pub fn new(contexts: usize) -> Self {
         let size = tacit_hack_decompressor_size(contexts);
-        let mut own = memory(size);
+        let mut memory = memory(size);
         let mut handle = ptr::null_mut();
-        let at = own.as_mut_ptr().cast();
+        let at = memory.as_mut_ptr().cast();
         // SAFETY: the memory has the size that the library asks for, and is dropped after the handle.
         let code = unsafe { tacit_hack_decompressor_init(at, size, contexts, &raw mut handle) };
         assert_eq!(code, TACIT_OK);
-        Self { _memory: own, handle }
+        Self { _memory: memory, handle }
     }
 
     pub fn native(&mut self, packet: &[u8]) {
@@ -123,13 +123,13 @@ pub struct Law {
 
 impl Law {
     pub fn new(packet: u32) -> Self {
-        let mut own = memory(tacit_ack_law_size());
+        let mut memory = memory(tacit_ack_law_size());
         let mut handle = ptr::null_mut();
-        let at = own.as_mut_ptr().cast();
+        let at = memory.as_mut_ptr().cast();
         // SAFETY: the memory has the size that the library asks for, and is dropped after the handle.
         let code = unsafe { tacit_ack_law_init(at, tacit_ack_law_size(), packet, &raw mut handle) };
         assert_eq!(code, TACIT_OK);
-        Self { _memory: own, handle }
+        Self { _memory: memory, handle }
     }
 
     pub fn due(&mut self, now_ns: u64) -> (c_int, u64) {

@@ -83,7 +83,7 @@ impl HackLink for Ends {
         self.ap.native(packet);
     }
 
-    fn heard(&mut self, packet: &[u8]) {
+    fn native_confirmed(&mut self, packet: &[u8]) {
         self.compressor.note_native(packet);
         self.client.native(packet);
     }
@@ -201,14 +201,14 @@ impl Pair {
         let room = packet.len() + TACIT_ROHC_GROWTH;
         let (mut out, mut out_c, mut len) = (vec![0; room], vec![0; room], usize::MAX);
         self.compressor.set_time(std::time::Duration::from_millis(self.now_ms));
-        let made = self.compressor.compress(packet, &mut out);
+        let compressed = self.compressor.compress(packet, &mut out);
         // SAFETY: handle and slices live.
         let code = unsafe {
             let (bytes, out) = (packet.as_ptr(), out_c.as_mut_ptr());
             tacit_rohc_compress(self.here, self.now_ms, bytes, packet.len(), out, room, &raw mut len)
         };
-        assert_eq!(code == TACIT_OK, made.is_ok(), "{made:?}, {code}");
-        assert_eq!(len, made.map_or(0, |made| made.len));
+        assert_eq!(code == TACIT_OK, compressed.is_ok(), "{compressed:?}, {code}");
+        assert_eq!(len, compressed.map_or(0, |compressed| compressed.len));
         assert_eq!(out_c[..len], out[..len]);
         if !lost {
             self.receive(&out[..len]);

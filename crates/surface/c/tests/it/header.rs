@@ -94,22 +94,22 @@ fn declarations(source: &str) -> String {
         if line.starts_with("#[") {
             continue;
         }
-        let said = comment_of(&std::mem::take(&mut comment), "");
+        let comment_text = comment_of(&std::mem::take(&mut comment), "");
         if let Some(constant) = line.strip_prefix("pub const ") {
             let (name, rest) = constant.split_once(": ").unwrap();
             let value = rest.split_once(" = ").unwrap().1.trim_end_matches(';');
             let value = if value.starts_with('-') { format!("({value})") } else { value.to_owned() };
-            write!(text, "\n{said}#define {name} {value}\n").unwrap();
+            write!(text, "\n{comment_text}#define {name} {value}\n").unwrap();
         } else if let Some(alias) = line.strip_prefix("pub type ") {
             let (name, is) = alias.split_once(" = ").unwrap();
             let declared = match is.split_once("fn(") {
                 None => format!("struct {name} {name}"),
                 Some((_, arguments)) => format!("void (*{name})({})", arguments_of(arguments)),
             };
-            write!(text, "\n{said}typedef {declared};\n").unwrap();
+            write!(text, "\n{comment_text}typedef {declared};\n").unwrap();
         } else if let Some(name) = line.strip_prefix("pub struct tacit_") {
             let name = format!("tacit_{}", name.trim_end_matches(" {"));
-            write!(text, "\n{said}typedef struct {name} {{\n").unwrap();
+            write!(text, "\n{comment_text}typedef struct {name} {{\n").unwrap();
             fields(&mut lines, &mut text);
             writeln!(text, "}} {name};").unwrap();
         } else if line.starts_with("pub ") && line.contains("extern \"C\" fn ") {
@@ -117,7 +117,7 @@ fn declarations(source: &str) -> String {
             while !signature.ends_with('{') {
                 signature += lines.next().unwrap().trim();
             }
-            write!(text, "\n{said}{};\n", function(&signature)).unwrap();
+            write!(text, "\n{comment_text}{};\n", function(&signature)).unwrap();
         }
     }
     text
@@ -129,22 +129,22 @@ fn fields<'a>(lines: &mut impl Iterator<Item = &'a str>, text: &mut String) {
         if let Some(words) = line.strip_prefix("///") {
             comment.push(words.trim_start());
         } else {
-            let said = comment_of(&std::mem::take(&mut comment), "    ");
+            let comment_text = comment_of(&std::mem::take(&mut comment), "    ");
             let field = line.strip_prefix("pub ").unwrap().trim_end_matches(',');
-            writeln!(text, "{said}    {};", argument(field)).unwrap();
+            writeln!(text, "{comment_text}    {};", argument(field)).unwrap();
         }
     }
 }
 
 /// A comment of C's, without what is for Rust alone.
 fn comment_of(lines: &[&str], indent: &str) -> String {
-    let said: Vec<&str> = lines.iter().take_while(|line| **line != "# Safety").copied().collect();
-    let said = said.join("\n").trim_end().to_owned();
-    if said.is_empty() {
+    let lines: Vec<&str> = lines.iter().take_while(|line| **line != "# Safety").copied().collect();
+    let lines = lines.join("\n").trim_end().to_owned();
+    if lines.is_empty() {
         return String::new();
     }
-    let said: Vec<&str> = said.lines().map(str::trim_end).collect();
-    format!("{indent}/* {} */\n", said.join(&format!("\n{indent} * ")).replace(" * \n", " *\n"))
+    let lines: Vec<&str> = lines.lines().map(str::trim_end).collect();
+    format!("{indent}/* {} */\n", lines.join(&format!("\n{indent} * ")).replace(" * \n", " *\n"))
 }
 
 /// `name(a: A, b: B) -> C {` as a prototype.
@@ -165,21 +165,21 @@ fn arguments_of(text: &str) -> String {
 
 /// `name: type` in the order of C.
 fn argument(text: &str) -> String {
-    let (name, of) = text.split_once(": ").unwrap_or_else(|| panic!("no argument: {text}"));
-    let of = c_type(of);
-    if of.ends_with('*') { format!("{of}{name}") } else { format!("{of} {name}") }
+    let (name, c_type_name) = text.split_once(": ").unwrap_or_else(|| panic!("no argument: {text}"));
+    let c_type_name = c_type(c_type_name);
+    if c_type_name.ends_with('*') { format!("{c_type_name}{name}") } else { format!("{c_type_name} {name}") }
 }
 
-fn c_type(of: &str) -> String {
-    if let Some(to) = of.strip_prefix("*mut ") {
+fn c_type(rust_type: &str) -> String {
+    if let Some(to) = rust_type.strip_prefix("*mut ") {
         let to = c_type(to);
         return if to.ends_with('*') { format!("{to}*") } else { format!("{to} *") };
     }
-    if let Some(to) = of.strip_prefix("*const ") {
+    if let Some(to) = rust_type.strip_prefix("*const ") {
         return format!("const {} *", c_type(to));
     }
-    match of {
-        "u8" | "u16" | "u32" | "u64" => format!("uint{}_t", &of[1..]),
+    match rust_type {
+        "u8" | "u16" | "u32" | "u64" => format!("uint{}_t", &rust_type[1..]),
         "usize" => "size_t".to_owned(),
         "c_int" => "int".to_owned(),
         "c_char" => "char".to_owned(),

@@ -198,8 +198,8 @@ fn memory_must_be_long_enough_and_aligned() {
         let (size, ap_size) =
             (tacit_hack_compressor_size(contexts, acks), tacit_hack_decompressor_size(contexts));
         let before = memory(size.max(ap_size) + 32);
-        let mut own = before.clone();
-        let at: *mut c_void = own.as_mut_ptr().cast();
+        let mut region = before.clone();
+        let at: *mut c_void = region.as_mut_ptr().cast();
         let (mut client, mut ap, mut law) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
         for (shift, short, expected) in [(0, 1, TACIT_ERR_MEMORY), (8, 0, TACIT_ERR_MEMORY), (0, 0, TACIT_OK)]
         {
@@ -215,9 +215,9 @@ fn memory_must_be_long_enough_and_aligned() {
                 let code = tacit_ack_law_init(at, tacit_ack_law_size() - short, 1448, &raw mut law);
                 assert_eq!((code, law.is_null()), (expected, expected != TACIT_OK));
             }
-            assert!(expected == TACIT_OK || own == before);
+            assert!(expected == TACIT_OK || region == before);
         }
-        assert_eq!(own[size.max(ap_size).div_ceil(16)..], before[size.max(ap_size).div_ceil(16)..]);
+        assert_eq!(region[size.max(ap_size).div_ceil(16)..], before[size.max(ap_size).div_ceil(16)..]);
     }
 }
 
@@ -227,8 +227,8 @@ fn arguments_out_of_range_are_errors() {
         assert_eq!(tacit_hack_compressor_size(contexts, acks), 0);
     }
     assert_eq!([0, 257, usize::MAX].map(|contexts| tacit_hack_decompressor_size(contexts)), [0; 3]);
-    let mut own = memory(1 << 20);
-    let (at, len) = (own.as_mut_ptr().cast(), 1 << 20);
+    let mut region = memory(1 << 20);
+    let (at, len) = (region.as_mut_ptr().cast(), 1 << 20);
     let (mut client, mut ap, mut law) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
     // SAFETY: the memory lives.
     unsafe {
@@ -242,10 +242,10 @@ fn arguments_out_of_range_are_errors() {
             let mut config = std::mem::zeroed();
             assert_eq!(tacit_rohc_defaults(&raw mut config), TACIT_OK);
             (config.max_cid, config.large_cids, config.repeat) = (max_cid, large_cids, repeat);
-            let mut made = ptr::null_mut();
-            assert_eq!(tacit_rohc_compressor_new(&raw const config, &raw mut made), TACIT_ERR_ARGUMENT);
-            let mut made = ptr::null_mut();
-            assert_eq!(tacit_rohc_decompressor_new(&raw const config, &raw mut made), TACIT_ERR_ARGUMENT);
+            let mut handle = ptr::null_mut();
+            assert_eq!(tacit_rohc_compressor_new(&raw const config, &raw mut handle), TACIT_ERR_ARGUMENT);
+            let mut handle = ptr::null_mut();
+            assert_eq!(tacit_rohc_decompressor_new(&raw const config, &raw mut handle), TACIT_ERR_ARGUMENT);
         }
     }
 }

@@ -74,7 +74,7 @@ pub trait HackLink {
     fn native(&mut self, packet: &[u8]);
 
     /// The compressor hears that it did.
-    fn heard(&mut self, packet: &[u8]);
+    fn native_confirmed(&mut self, packet: &[u8]);
 
     /// The compressor writes its frames, where `room` counts into that many bytes.
     fn frame(&mut self, room: usize) -> Vec<u8>;
@@ -96,7 +96,7 @@ pub trait HackLink {
                 let packet = self.flows().next(*flow);
                 self.native(&packet);
                 if matches!(event, Event::Native(_)) {
-                    self.heard(&packet);
+                    self.native_confirmed(&packet);
                 }
             }
             Event::Frame(room) => {
@@ -119,7 +119,7 @@ pub trait HackLink {
             Event::AllGivenUp => self.invalidate(None),
             Event::Garbage(bytes) => {
                 self.push(bytes);
-                self.heard(bytes);
+                self.native_confirmed(bytes);
                 self.native(bytes);
                 self.arrive(bytes);
             }

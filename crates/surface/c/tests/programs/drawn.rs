@@ -60,7 +60,7 @@ impl Hack {
         }
     }
 
-    fn say(&mut self, line: &str) {
+    fn write_line(&mut self, line: &str) {
         self.text += line;
         self.text.push('\n');
     }
@@ -76,34 +76,34 @@ impl HackLink for Hack {
             Ok(()) => "taken".to_owned(),
             Err(refusal) => format!("refused: {refusal}"),
         };
-        self.say(&format!("compressor push {} = {answer}", hex(packet)));
+        self.write_line(&format!("compressor push {} = {answer}", hex(packet)));
     }
 
     /// Text has room enough.
     fn frame(&mut self, _room: usize) -> Vec<u8> {
         let mut frames = Vec::new();
         self.compressor.finish_frame(&mut frames);
-        self.say(&format!("compressor frame = {}", hex(&frames)));
+        self.write_line(&format!("compressor frame = {}", hex(&frames)));
         frames
     }
 
     fn arrive(&mut self, frames: &[u8]) {
         let mut acks = Vec::new();
         let report = self.decompressor.receive(frames, &mut |packet| acks.push(hex(packet)));
-        self.say(&format!("decompressor receive {} = {}", hex(frames), outcomes(&report)));
+        self.write_line(&format!("decompressor receive {} = {}", hex(frames), outcomes(&report)));
         for ack in acks {
-            self.say(&format!("decompressor ack {ack}"));
+            self.write_line(&format!("decompressor ack {ack}"));
         }
     }
 
     fn native(&mut self, packet: &[u8]) {
         self.decompressor.note_native(packet);
-        self.say(&format!("decompressor native {}", hex(packet)));
+        self.write_line(&format!("decompressor native {}", hex(packet)));
     }
 
-    fn heard(&mut self, packet: &[u8]) {
+    fn native_confirmed(&mut self, packet: &[u8]) {
         self.compressor.note_native(packet);
-        self.say(&format!("compressor native {}", hex(packet)));
+        self.write_line(&format!("compressor native {}", hex(packet)));
     }
 
     fn invalidate(&mut self, packet: Option<&[u8]>) {
@@ -111,7 +111,7 @@ impl HackLink for Hack {
             Some(packet) => self.compressor.invalidate(packet),
             None => self.compressor.invalidate_all(),
         }
-        self.say(&format!("compressor invalidate {}", hex(packet.unwrap_or_default())));
+        self.write_line(&format!("compressor invalidate {}", hex(packet.unwrap_or_default())));
     }
 }
 
@@ -147,9 +147,9 @@ fn rohc(config: &tacit_rohc_config, changes: &[(usize, Change, bool)], garbage: 
         now_ms += 700;
         let mut out = vec![0; packet.len() + tacit::TACIT_ROHC_GROWTH];
         compressor.set_time(std::time::Duration::from_millis(now_ms));
-        let made = compressor.compress(&packet, &mut out);
-        let kind = if made.is_ok() { "made" } else { "refused" };
-        let rohc = &out[..made.map_or(0, |made| made.len)];
+        let compressed = compressor.compress(&packet, &mut out);
+        let kind = if compressed.is_ok() { "made" } else { "refused" };
+        let rohc = &out[..compressed.map_or(0, |compressed| compressed.len)];
         writeln!(text, "rohc compress {now_ms} {} = {kind} {}", word(&packet), word(rohc)).unwrap();
         if !lost {
             text += &receive(rohc, &mut compressor);
@@ -238,7 +238,7 @@ pub fn play(vectors: &mut Command, count: u32) {
     });
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{vectors:?} ends with {}: {said}", output.status);
-    println!("{vectors:?}: {count} streams of each part: {}", said.trim());
+    let output_text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{vectors:?} ends with {}: {output_text}", output.status);
+    println!("{vectors:?}: {count} streams of each part: {}", output_text.trim());
 }

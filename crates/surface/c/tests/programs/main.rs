@@ -60,8 +60,8 @@ fn archive() -> &'static Path {
         if !cfg!(debug_assertions) {
             cargo.arg("--release");
         }
-        let said = text(&run(&mut cargo));
-        let path = said.split('"').rfind(|word| word.ends_with("libtacit.a"));
+        let stdout = text(&run(&mut cargo));
+        let path = stdout.split('"').rfind(|word| word.ends_with("libtacit.a"));
         path.expect("cargo names the library").into()
     })
 }
@@ -148,21 +148,21 @@ fn run_all(out: &Path, before: &[&str], streams: u32) {
             }
         }
     };
-    let said = text(&run(command("vectors").args(vectors())));
-    assert!(said.starts_with(&format!("{} files, ", vectors().len())), "{said}");
+    let stdout = text(&run(command("vectors").args(vectors())));
+    assert!(stdout.starts_with(&format!("{} files, ", vectors().len())), "{stdout}");
     drawn::play(&mut command("vectors"), streams.max(20));
-    let said = text(&run(&mut command("hooks")));
-    assert!(page().contains(&said), "docs/use/c.md shows\n{said}");
-    let said = text(&run(&mut command("ack_law")));
-    assert!(page().contains(&said), "docs/use/c.md shows\n{said}");
+    let stdout = text(&run(&mut command("hooks")));
+    assert!(page().contains(&stdout), "docs/use/c.md shows\n{stdout}");
+    let stdout = text(&run(&mut command("ack_law")));
+    assert!(page().contains(&stdout), "docs/use/c.md shows\n{stdout}");
     let capture = out.join("acks.pcap");
     let (bytes, framed, acks) = write_capture(&capture);
-    let said = text(&run(command("hack_capture").arg(&capture)));
+    let stdout = text(&run(command("hack_capture").arg(&capture)));
     for (name, number) in
         [("packets", 1000), ("ACKs in frames", acks), ("bytes before", bytes), ("bytes after", framed)]
     {
         let line = format!("{name:<18}{number:>8}");
-        assert!(said.contains(&line), "{said} has no {line}");
+        assert!(stdout.contains(&line), "{stdout} has no {line}");
     }
     assert_eq!(acks, 998, "the first and the broken one go as they are");
     for mode in ["make", "compress", "both"] {
@@ -183,12 +183,12 @@ fn programs_in_c_run() {
         run_all(out.path(), &["valgrind", "-q", "--error-exitcode=9", "--leak-check=full"], streams() / 100);
     }
     if has("go", "the program in Go") {
-        let said = text(&make(out.path(), &["go"]));
-        let bytes = said.split(" became ").nth(1).and_then(|rest| rest.split(',').next()?.parse().ok());
+        let stdout = text(&make(out.path(), &["go"]));
+        let bytes = stdout.split(" became ").nth(1).and_then(|rest| rest.split(',').next()?.parse().ok());
         // The shortest packet of the profile has four bytes.
         assert!(
-            said.contains(": 40000 bytes became ") && (4000..4200).contains(&bytes.unwrap_or(0)),
-            "{said}"
+            stdout.contains(": 40000 bytes became ") && (4000..4200).contains(&bytes.unwrap_or(0)),
+            "{stdout}"
         );
     }
 }
@@ -199,8 +199,8 @@ fn the_library_without_an_operating_system_plays_the_vectors() {
     if !tools("the library without an operating system") {
         return;
     }
-    let said = text(&run(Command::new("rustc").arg("-vV")));
-    let host = said.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
+    let stdout = text(&run(Command::new("rustc").arg("-vV")));
+    let host = stdout.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
     let targets = archive().parent().and_then(Path::parent).unwrap();
     let mut bare = Command::new("make");
     bare.env("CARGO_TARGET_DIR", targets)
@@ -221,8 +221,8 @@ fn the_library_without_an_operating_system_plays_the_vectors() {
         .arg(&stubs)
         .arg(&library);
     run(cc.arg("-o").arg(&program));
-    let said = text(&run(Command::new(program).args(vectors())));
-    assert!(said.starts_with(&format!("{} files, ", vectors().len())), "{said}");
+    let stdout = text(&run(Command::new(program).args(vectors())));
+    assert!(stdout.starts_with(&format!("{} files, ", vectors().len())), "{stdout}");
     if has("nm", "the symbols that a library without an operating system needs") {
         let symbols = text(&run(Command::new("nm").args(["-u", "--format=just-symbols"]).arg(library)));
         for symbol in ["malloc", "free", "calloc", "mmap", "write", "abort", "pthread_create"] {

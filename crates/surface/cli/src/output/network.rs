@@ -37,7 +37,7 @@ pub enum NetworkFailure {
 
 impl NetworkFailure {
     /// The failure as one line. Text from a peer is stripped of terminal control characters.
-    pub fn said(&self) -> String {
+    pub fn one_line(&self) -> String {
         match self {
             Self::Net(error) => error.to_string(),
             Self::Trust(_) | Self::Node(_) | Self::Copy(_) | Self::Pair(_) => printable(&self.to_string()),

@@ -214,15 +214,15 @@ pub(super) fn parse_fault(directory: &Path, command: &str) -> Option<String> {
     }
     let words = command.strip_prefix("tacit ")?;
     // The command inside a hop and the words after a pipe are not parsed by tacit.
-    let own = words.split(" -- ").next().unwrap().trim_end_matches(" --server");
+    let arguments = words.split(" -- ").next().unwrap().trim_end_matches(" --server");
     let mut is_quoted = false;
-    let end = own.find(|c: char| {
+    let end = arguments.find(|c: char| {
         is_quoted ^= c == '\'';
         !is_quoted && ";>|&".contains(c)
     });
-    let own = &own[..end.unwrap_or(own.len())];
-    let (code, said) = run(directory, &format!("tacit {own} --help"));
-    (code != Some(0)).then_some(said)
+    let arguments = &arguments[..end.unwrap_or(arguments.len())];
+    let (code, help) = run(directory, &format!("tacit {arguments} --help"));
+    (code != Some(0)).then_some(help)
 }
 
 /// Checks that the packages, features and test programs named in a cargo command exist.
@@ -428,8 +428,8 @@ fn every_option_in_prose_and_synopses_is_one() {
         }
         for (line, text) in found {
             let Some(words) = text.strip_prefix("tacit ") else { continue };
-            let own = words.split(" -- ").next().unwrap();
-            let mut words = own.split(|sign: char| sign.is_whitespace() || "[]|=;,)".contains(sign));
+            let command_line = words.split(" -- ").next().unwrap();
+            let mut words = command_line.split(|sign: char| sign.is_whitespace() || "[]|=;,)".contains(sign));
             let Some(command) = words.next().filter(|word| is_a_command(word)) else { continue };
             for option in words.filter(|word| word.starts_with("--") && word.len() > 2) {
                 if !checked.insert((command.to_owned(), option.to_owned())) {

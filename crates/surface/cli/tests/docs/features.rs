@@ -68,8 +68,8 @@ fn plain(value: &DeValue<'_>) -> Value {
 }
 
 /// The tables in a list.
-pub(super) fn tables<'a>(of: &'a Table, key: &str) -> Vec<&'a Table> {
-    of[key].as_array().unwrap().iter().map(|it| it.as_object().unwrap()).collect()
+pub(super) fn tables<'a>(table: &'a Table, key: &str) -> Vec<&'a Table> {
+    table[key].as_array().unwrap().iter().map(|it| it.as_object().unwrap()).collect()
 }
 
 /// The features in all groups.
@@ -83,8 +83,8 @@ fn words<'a>(feature: &'a Table, key: &str) -> Vec<&'a str> {
     list.into_iter().flatten().map(|word| word.as_str().unwrap()).collect()
 }
 
-pub(super) fn text<'a>(of: &'a Table, key: &str) -> &'a str {
-    of[key].as_str().unwrap()
+pub(super) fn text<'a>(table: &'a Table, key: &str) -> &'a str {
+    table[key].as_str().unwrap()
 }
 
 fn state(feature: &Table) -> State {

@@ -73,8 +73,12 @@ fn headlines_of_the_readme_are_those_of_the_pages() {
                 continue;
             };
             let decimals = if text(system, "number").contains("times") { 2 } else { 1 };
-            let told = format!("{number:.decimals$}");
-            assert!(readme.contains(&told), "README.md does not say {told}: {}", text(row, "setting"));
+            let expected = format!("{number:.decimals$}");
+            assert!(
+                readme.contains(&expected),
+                "README.md does not say {expected}: {}",
+                text(row, "setting")
+            );
         }
     }
 }

@@ -131,14 +131,14 @@ fn a_program_is_installed_only_if_it_is_the_one_that_the_release_names() {
         (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let program = directory.path().join("bin/tacit");
-    let (is_done, said) = install("v1");
-    assert!(!is_done && !program.exists(), "a release that is not there: {said}");
+    let (is_done, stderr) = install("v1");
+    assert!(!is_done && !program.exists(), "a release that is not there: {stderr}");
     let sums = place.join("SHA256SUMS");
     let right = fs::read_to_string(&sums).unwrap();
     for wrong in [format!("{}{}", "0".repeat(64), &right[64..]), String::new()] {
         fs::write(&sums, wrong).unwrap();
-        let (is_done, said) = install("v0");
-        assert!(!is_done && !program.exists() && said.contains("is not the file"), "{said}");
+        let (is_done, stderr) = install("v0");
+        assert!(!is_done && !program.exists() && stderr.contains("is not the file"), "{stderr}");
     }
     fs::write(&sums, right).unwrap();
     assert_eq!(install("v0"), (true, String::new()));
@@ -193,12 +193,12 @@ impl Runner {
         command.env("CI_PROJECT_DIR", at).env("TACIT_VERSION", "v0").env("VERSION", "v0").env("HOPS", "true");
         command.env("TACIT_RELEASES", format!("file://{}/releases", at.display()));
         let output = command.output().unwrap();
-        let said =
+        let output_text =
             String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
         if output.status.code() == Some(122) {
-            return Some(said);
+            return Some(output_text);
         }
-        assert!(output.status.success(), "{step:?} ends with {:?}\n{said}", output.status);
+        assert!(output.status.success(), "{step:?} ends with {:?}\n{output_text}", output.status);
         None
     }
 }
@@ -222,8 +222,8 @@ fn the_jobs_run() {
             return;
         }
         for step in as_run(steps(&read(job))) {
-            if let Some(said) = runner.run(&step) {
-                eprintln!("{job}: {step:?}: the machine was too busy for a verdict\n{said}");
+            if let Some(output_text) = runner.run(&step) {
+                eprintln!("{job}: {step:?}: the machine was too busy for a verdict\n{output_text}");
             }
         }
         let installed: Vec<_> = ["temporary/tacit/tacit", ".tacit/tacit"]

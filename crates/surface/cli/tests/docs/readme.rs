@@ -19,9 +19,9 @@ fn between<'a>(page: &'a str, from: &str, to: &str) -> &'a str {
     rest.split_once(to).unwrap_or_else(|| panic!("no {to:?} behind {from:?}")).0
 }
 
-/// The numbers before "passed" and "missed" behind `of` in papers.md's count.
-fn passed_and_missed<'a>(papers: &'a str, of: &str) -> (&'a str, &'a str) {
-    let counts = between(papers, of, ";");
+/// The numbers before "passed" and "missed" behind `marker` in papers.md's count.
+fn passed_and_missed<'a>(papers: &'a str, marker: &str) -> (&'a str, &'a str) {
+    let counts = between(papers, marker, ";");
     let (passed, rest) = counts.split_once(" passed, ").unwrap();
     (passed, rest.split_once(" missed").unwrap().0)
 }

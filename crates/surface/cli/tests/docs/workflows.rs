@@ -69,8 +69,8 @@ fn commands(job: &str) -> Vec<String> {
         .lines()
         .position(|line| line.starts_with("  ") && !line.starts_with("   "))
         .unwrap_or(usize::MAX);
-    let own: Vec<&str> = text.lines().take(end).collect();
-    let runs = steps(&own.join("\n")).into_iter().filter_map(|step| match step {
+    let job_lines: Vec<&str> = text.lines().take(end).collect();
+    let runs = steps(&job_lines.join("\n")).into_iter().filter_map(|step| match step {
         Step::Run(text) => Some(text),
         Step::Uses(_) => None,
     });
@@ -98,7 +98,7 @@ fn a_release_uploads_each_file_with_its_checksum_and_one_image_for_both_processo
     fs::create_dir_all(at.join("stand-ins")).unwrap();
     fs::create_dir_all(at.join("files")).unwrap();
     for program in ["buildah", "gh"] {
-        script(&at.join("stand-ins").join(program), &format!("#!/bin/sh\necho \"{program} $*\" >>said\n"));
+        script(&at.join("stand-ins").join(program), &format!("#!/bin/sh\necho \"{program} $*\" >>calls\n"));
     }
     let names = ["a.deb", "b.crate", "x86_64.oci.tar", "aarch64.oci.tar", "c.whl"];
     for name in names {
@@ -117,20 +117,20 @@ fn a_release_uploads_each_file_with_its_checksum_and_one_image_for_both_processo
     let checked = String::from_utf8(sums.unwrap().stdout).unwrap();
     let fine: BTreeSet<&str> = checked.lines().filter_map(|line| line.strip_suffix(": OK")).collect();
     assert_eq!((fine, checked.lines().count()), (names.into(), names.len()), "{checked}");
-    let said = fs::read_to_string(at.join("said")).unwrap();
-    let upload = said.lines().find(|line| line.starts_with("gh release create v1.2.3 ")).unwrap();
+    let calls = fs::read_to_string(at.join("calls")).unwrap();
+    let upload = calls.lines().find(|line| line.starts_with("gh release create v1.2.3 ")).unwrap();
     for name in names.into_iter().chain(["SHA256SUMS"]) {
         assert!(upload.contains(&format!(" files/{name}")), "{name} is not uploaded: {upload}");
     }
     for processor in ["x86_64", "aarch64"] {
         assert!(
-            said.contains(&format!("buildah manifest add tacit oci-archive:files/{processor}.oci.tar\n")),
-            "{said}"
+            calls.contains(&format!("buildah manifest add tacit oci-archive:files/{processor}.oci.tar\n")),
+            "{calls}"
         );
     }
     assert!(
-        said.contains("docker://ghcr.io/tacit-net/tacit:1.2.3\n"),
-        "names of images have small letters: {said}"
+        calls.contains("docker://ghcr.io/tacit-net/tacit:1.2.3\n"),
+        "names of images have small letters: {calls}"
     );
 }
 
@@ -138,8 +138,8 @@ fn a_release_uploads_each_file_with_its_checksum_and_one_image_for_both_processo
 #[test]
 fn components_are_those_that_are_compiled_in() {
     let rustc = Command::new("rustc").arg("-vV").output().unwrap();
-    let said = String::from_utf8(rustc.stdout).unwrap();
-    let host = said.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
+    let version_text = String::from_utf8(rustc.stdout).unwrap();
+    let host = version_text.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
     let output = match Command::new("python3").arg("packaging/sbom.py").arg(host).current_dir(root()).output()
     {
         Ok(output) => output,

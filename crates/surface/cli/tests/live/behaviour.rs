@@ -11,7 +11,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::helper::words;
-use super::support::{download, machine, report, said, shared_machine, shell, skip, tacit, tacit_for_all};
+use super::support::{
+    download, machine, output_text, report, shared_machine, shell, skip, tacit, tacit_for_all,
+};
 
 /// The user ID of `nobody`.
 const NOBODY: u32 = 65_534;
@@ -56,9 +58,9 @@ fn bad_input_is_one_line() {
         (&["--background", "2000", "--", "true"], "--background: 2000 is out of range; allowed: 0 to 999"),
     ] {
         let output = shell(words).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", said(&output));
-        assert_eq!(said(&output).lines().count(), 1, "{words:?}: {}", said(&output));
-        assert!(said(&output).contains(what), "{words:?}: {}", said(&output));
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", output_text(&output));
+        assert_eq!(output_text(&output).lines().count(), 1, "{words:?}: {}", output_text(&output));
+        assert!(output_text(&output).contains(what), "{words:?}: {}", output_text(&output));
     }
 }
 
@@ -87,8 +89,8 @@ fn the_command_sees_one_way_out_and_only_its_own_processes() {
     let output = shell(&["-q", "--", "sh", "-c", script]).output().unwrap();
     let numbers: Vec<u32> =
         String::from_utf8_lossy(&output.stdout).lines().map(|line| line.trim().parse().unwrap()).collect();
-    assert_eq!(numbers[..2], [2, 1], "{}", said(&output));
-    assert!(numbers[2] <= 4, "{}", said(&output));
+    assert_eq!(numbers[..2], [2, 1], "{}", output_text(&output));
+    assert!(numbers[2] <= 4, "{}", output_text(&output));
 }
 
 #[test]
@@ -116,7 +118,11 @@ fn standing_still(options: &[&str]) -> Output {
     let all = [options, &["--", "sh", "-c", &script]].concat();
     let mut hop = shell(&all).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     while !ready.exists() {
-        assert!(hop.try_wait().unwrap().is_none(), "it ended: {}", said(&hop.wait_with_output().unwrap()));
+        assert!(
+            hop.try_wait().unwrap().is_none(),
+            "it ended: {}",
+            output_text(&hop.wait_with_output().unwrap())
+        );
         std::thread::park_timeout(Duration::from_millis(5));
     }
     let signal = |name: &str| {
@@ -134,22 +140,22 @@ fn a_run_that_is_not_valid_says_so_even_when_told_to_be_quiet() {
     let quiet = standing_still(&["-q"]);
     assert_eq!(quiet.status.code(), Some(3));
     assert!(
-        said(&quiet).starts_with("tacit: the run is NOT VALID: the machine stood still for "),
+        output_text(&quiet).starts_with("tacit: the run is NOT VALID: the machine stood still for "),
         "{}",
-        said(&quiet)
+        output_text(&quiet)
     );
-    assert_eq!(said(&quiet).lines().count(), 1, "{}", said(&quiet));
+    assert_eq!(output_text(&quiet).lines().count(), 1, "{}", output_text(&quiet));
     let required = standing_still(&["-q", "--require-valid"]);
-    assert_eq!(required.status.code(), Some(122), "{}", said(&required));
+    assert_eq!(required.status.code(), Some(122), "{}", output_text(&required));
     let report = standing_still(&["--json", "--require-valid"]);
     assert_eq!(report.status.code(), Some(122));
     let report: Value = serde_json::from_slice(&report.stdout).unwrap();
     assert_eq!((&report["valid"], &report["exit_status"]), (&Value::from(false), &Value::from(3)));
     let valid = shell(&["-q", "--require-valid", "--", "sh", "-c", "exit 3"]).output().unwrap();
-    if valid.status.code() == Some(122) && said(&valid).contains("NOT VALID") {
+    if valid.status.code() == Some(122) && output_text(&valid).contains("NOT VALID") {
         return skip("the run was not valid");
     }
-    assert_eq!((valid.status.code(), said(&valid).as_str()), (Some(3), ""));
+    assert_eq!((valid.status.code(), output_text(&valid).as_str()), (Some(3), ""));
 }
 
 /// A server that dies is reported and fails the run, unless this is allowed. A server that ends successfully is not an
@@ -163,14 +169,18 @@ fn a_server_that_dies_fails_the_run() {
         shell(&words.concat()).output().unwrap()
     };
     let died = run(&[], "exit 3");
-    assert_eq!(died.status.code(), Some(1), "{}", said(&died));
-    assert!(said(&died).contains("the server ended with 3 before the command ended"), "{}", said(&died));
+    assert_eq!(died.status.code(), Some(1), "{}", output_text(&died));
+    assert!(
+        output_text(&died).contains("the server ended with 3 before the command ended"),
+        "{}",
+        output_text(&died)
+    );
     let killed = run(&[], "kill -9 $$");
-    assert!(said(&killed).contains("the server was killed by signal 9"), "{}", said(&killed));
+    assert!(output_text(&killed).contains("the server was killed by signal 9"), "{}", output_text(&killed));
     assert_eq!(run(&["--server-may-fail"], "exit 3").status.code(), Some(0));
     for server in ["exit 0", "sleep 5"] {
         let fine = run(&[], server);
-        assert_eq!(fine.status.code(), Some(0), "{server}: {}", said(&fine));
+        assert_eq!(fine.status.code(), Some(0), "{server}: {}", output_text(&fine));
     }
 }
 
@@ -186,7 +196,7 @@ fn conditions_judge_a_run_that_is_valid() {
         words.extend(["--server", "--", "iperf3", "-s", "-1", "--"]);
         words.extend(command);
         let output = shell(&words).output().unwrap();
-        (output.status.code(), said(&output), fs::read_to_string(&junit).unwrap())
+        (output.status.code(), output_text(&output), fs::read_to_string(&junit).unwrap())
     };
     let download = ["iperf3", "-c", "198.18.0.1", "-R", "-t", "2"];
     let (code, said_of_good, xml) =
@@ -204,8 +214,8 @@ fn conditions_judge_a_run_that_is_valid() {
     assert!(matches!(code, Some(9 | 122)), "{said_of_failing}");
     assert!(xml.contains("the command ended with 9"), "{xml}");
     let still = standing_still(&["-q", "--fail-if", "goodput_mbps < 5"]);
-    assert_eq!(still.status.code(), Some(3), "the command's own: {}", said(&still));
-    assert!(said(&still).contains("the run was not valid"), "{}", said(&still));
+    assert_eq!(still.status.code(), Some(3), "the command's own: {}", output_text(&still));
+    assert!(output_text(&still).contains("the run was not valid"), "{}", output_text(&still));
 }
 
 #[test]
@@ -246,9 +256,9 @@ fn hops_nest() {
     all.push("--".into());
     all.extend(words("helper", "udp_echo"));
     let output = shell(&all.iter().map(String::as_str).collect::<Vec<_>>()).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", output_text(&output));
     // A run that is not valid is reported on standard error.
-    assert!(output.stdout.starts_with(b"198.18.1.1\n"), "{}", said(&output));
+    assert!(output.stdout.starts_with(b"198.18.1.1\n"), "{}", output_text(&output));
 }
 
 #[test]
@@ -269,7 +279,7 @@ fn hops_that_start_at_once_have_addresses_of_their_own() {
     for mut hop in hops {
         drop(hop.stdin.take());
         let output = hop.wait_with_output().unwrap();
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", output_text(&output));
     }
     assert_eq!(peers.len(), HOPS_AT_ONCE, "{peers:?}");
     assert!(peers.contains("198.18.0.1\n"), "{peers:?}");
@@ -287,8 +297,8 @@ fn root_is_not_needed_where_the_other_side_is_private() {
     let doctor = as_nobody(&["doctor", "--json"]);
     let diagnosis: Value = serde_json::from_slice(&doctor.stdout).unwrap();
     let refused = as_nobody(&["shell", "-q", "--", "true"]);
-    assert_eq!(refused.status.code(), Some(125), "{}", said(&refused));
-    assert_eq!(said(&refused).lines().count(), 1, "{}", said(&refused));
+    assert_eq!(refused.status.code(), Some(125), "{}", output_text(&refused));
+    assert_eq!(output_text(&refused).lines().count(), 1, "{}", output_text(&refused));
     let tun =
         diagnosis["checks"].as_array().and_then(|checks| checks.iter().find(|check| check["name"] == "tun"));
     let advice = match tun.map(|tun| tun["works"] == true) {
@@ -296,13 +306,13 @@ fn root_is_not_needed_where_the_other_side_is_private() {
         Some(false) => "chmod 0666 /dev/net/tun",
         _ => "--server",
     };
-    assert!(said(&refused).contains(advice), "{}", said(&refused));
+    assert!(output_text(&refused).contains(advice), "{}", output_text(&refused));
     if diagnosis["live"] != true {
         skip(&format!("no unprivileged namespaces here: {}", diagnosis["checks"]));
         return;
     }
     let output = as_nobody(&["shell", "-q", "--", "sh", "-c", "exit 9", "--server", "--", "sleep", "9"]);
-    assert_eq!(output.status.code(), Some(9), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(9), "{}", output_text(&output));
 }
 
 #[test]
@@ -322,7 +332,7 @@ fn datagrams_of_all_sizes_come_back() {
     all.extend(["--server", "--"].map(str::to_owned));
     all.extend(words("helper", "udp_echo"));
     let output = shell(&all.iter().map(String::as_str).collect::<Vec<_>>()).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", output_text(&output));
 }
 
 #[test]
@@ -393,7 +403,7 @@ fn frames(capture: &Path, filter: &str) -> usize {
         .args(["-r", capture, "-Y", filter, "-T", "fields", "-e", "frame.number"])
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", output_text(&output));
     String::from_utf8_lossy(&output.stdout).lines().count()
 }
 
@@ -446,6 +456,6 @@ fn a_terminal_stays_one() {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    assert_eq!(output.status.code(), Some(6), "{}", said(&output));
-    assert!(said(&output).contains("a terminal"), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(6), "{}", output_text(&output));
+    assert!(output_text(&output).contains("a terminal"), "{}", output_text(&output));
 }

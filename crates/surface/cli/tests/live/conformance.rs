@@ -3,7 +3,9 @@
 
 use serde_json::Value;
 
-use super::support::{disturbed, download, machine, say, simulated_bps, skip, valid_report, waited_us};
+use super::support::{
+    disturbed, download, machine, print_line, simulated_bps, skip, valid_report, waited_us,
+};
 
 /// Tolerance between the goodput of both arms (issue: 5 %).
 const GOODPUT_TOLERANCE: f64 = 0.05;
@@ -60,7 +62,7 @@ impl Case {
             let down = &report["transfer"]["down"];
             live.goodput_bps[number] = steady_bps(down);
             live.waits_us[number] = waited_us(&report);
-            say(&format!(
+            print_line(&format!(
                 "live {} {:?} {} {scheme}: {:.1} Mb/s, {:.2} ACKs per segment, late p99 {} us, waits {:.0?} us",
                 self.scenario,
                 self.assignments,
@@ -138,7 +140,7 @@ fn arms_agree(case: &Case) {
     let Some(live) = case.live(LIVE_SECONDS) else { return };
     let (simulated, slowed) = (case.simulated([[0.0; 2]; 2]), case.simulated(live.waits_us));
     let gain = |[stock, hack]: [f64; 2]| (hack / stock - 1.0) * 100.0;
-    say(&format!(
+    print_line(&format!(
         "{} {:?} {}: stock {:.1} Mb/s simulated, {:.1} live ({:+.1} %); HACK {:+.1} % simulated, {:+.1} % live",
         case.scenario,
         case.assignments,
@@ -248,7 +250,7 @@ fn bbr_is_measured() {
         let case = Case { scenario, assignments, congestion: "bbr" };
         let Some(Live { goodput_bps: [stock, hack], .. }) = case.live("3") else { return };
         let gain = (hack / stock - 1.0) * 100.0;
-        say(&format!(
+        print_line(&format!(
             "{scenario} {assignments:?} bbr: stock {:.1} Mb/s live, HACK {gain:+.1} %",
             stock / 1e6
         ));

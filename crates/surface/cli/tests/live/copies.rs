@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::support::{said, shared_machine};
+use super::support::{output_text, shared_machine};
 
 #[test]
 fn three_programs_copy_one_file_and_many() {
@@ -24,7 +24,7 @@ fn three_programs_copy_one_file_and_many() {
         "30",
     ]);
     let output = command.args(["--hop", "wlan-11n-300 wired.delay=5ms"]).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", output_text(&output));
     let text = String::from_utf8(output.stdout).unwrap();
     let lines = text.lines().map_while(|line| serde_json::from_str::<Value>(line).ok());
     let copies: Vec<_> = lines

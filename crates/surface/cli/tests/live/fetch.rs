@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::helper::words;
 use super::player::byte;
-use super::support::{machine, said, shell};
+use super::support::{machine, output_text, shell};
 
 /// The bytes of a file, in which no two packets are equal.
 fn content(bytes: usize) -> Vec<u8> {
@@ -50,15 +50,15 @@ pub fn run_in(hop: &[&str], folder: &Path, fer: &str, script: &str) -> Value {
     let mut command = shell(&words.concat());
     command.env("PLAYER", self::words("player", "play").join(" "));
     let output = command.env("TACIT", env!("CARGO_BIN_EXE_tacit")).current_dir(folder).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", output_text(&output));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// A script that runs `programs` with a proxy, which writes a line per request.
 pub fn through_proxy(programs: &str) -> String {
     format!(
-        "$TACIT http-proxy --allow-host 198.18.0.1 --parallel ${{PARALLEL:-16}} --json > served.json 2> said & proxy=$!
-        until grep -q http_proxy said; do sleep 0.1; done
+        "$TACIT http-proxy --allow-host 198.18.0.1 --parallel ${{PARALLEL:-16}} --json > served.json 2> stderr & proxy=$!
+        until grep -q http_proxy stderr; do sleep 0.1; done
         export http_proxy=http://127.0.0.1:3128
         {programs}
         status=$?; kill $proxy; wait $proxy; exit $status"

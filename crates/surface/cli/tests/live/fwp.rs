@@ -56,14 +56,14 @@ impl Control {
         Self(socket)
     }
 
-    fn say(&self, message: ToShim) {
+    fn send(&self, message: ToShim) {
         let mut bytes = Vec::new();
         message.encode(&mut bytes);
         send(self.0.as_raw_fd(), &bytes, MsgFlags::empty()).unwrap();
     }
 
     /// Receives the next message; `flags` determine whether it waits.
-    fn hear(&self, buffer: &mut [u8], flags: MsgFlags) -> Option<usize> {
+    fn receive(&self, buffer: &mut [u8], flags: MsgFlags) -> Option<usize> {
         match recv(self.0.as_raw_fd(), buffer, flags) {
             Ok(0) | Err(Errno::EAGAIN) => None,
             Ok(len) => Some(len),
@@ -85,7 +85,7 @@ struct Known {
 impl Known {
     fn learn(&mut self, control: &Control) {
         let mut buffer = vec![0; MAX_MESSAGE_LEN];
-        while let Some(len) = control.hear(&mut buffer, MsgFlags::MSG_DONTWAIT) {
+        while let Some(len) = control.receive(&mut buffer, MsgFlags::MSG_DONTWAIT) {
             match ToReader::decode(&buffer[..len]).unwrap() {
                 ToReader::Hole { start, end } => {
                     assert_eq!(self.holes.insert(start as usize, end as usize), None, "told once");
@@ -127,16 +127,16 @@ fn read_registered() {
     let mut stream = TcpStream::connect((peer(), PORT)).unwrap();
     let control = Control::open();
     let (local, remote) = (stream.local_addr().unwrap(), stream.peer_addr().unwrap());
-    control.say(ToShim::Register { version: VERSION, local, remote });
+    control.send(ToShim::Register { version: VERSION, local, remote });
     let mut buffer = vec![0; 65_536];
-    let len = control.hear(&mut buffer, MsgFlags::empty()).unwrap();
+    let len = control.receive(&mut buffer, MsgFlags::empty()).unwrap();
     let ToReader::Registered { nonce, expected_fer_ppm } = ToReader::decode(&buffer[..len]).unwrap() else {
         panic!("refused")
     };
     // As the hop has counted until now.
     assert!((1..500_000).contains(&expected_fer_ppm), "{expected_fer_ppm}");
     let marker = Marker::new(nonce);
-    control.say(ToShim::Allow { start: 0, end: LEN as u64 });
+    control.send(ToShim::Allow { start: 0, end: LEN as u64 });
     stream.write_all(&[1]).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     let (mut known, mut at, mut placed) = (Known::default(), 0, 0);
@@ -216,19 +216,19 @@ fn misbehave() {
     // registration.
     let mut buffer = vec![0; 64];
     let mut answer = |control: &Control| {
-        let len = control.hear(&mut buffer, MsgFlags::empty()).unwrap();
+        let len = control.receive(&mut buffer, MsgFlags::empty()).unwrap();
         format!("{:?}", ToReader::decode(&buffer[..len]).unwrap())
     };
     let stream = TcpStream::connect((peer(), PORT)).unwrap();
     let (local, remote) = (stream.local_addr().unwrap(), stream.peer_addr().unwrap());
     let control = Control::open();
-    control.say(ToShim::Stop);
+    control.send(ToShim::Stop);
     assert_eq!(answer(&control), "Refused(Unreadable)");
     let control = Control::open();
-    control.say(ToShim::Register { version: VERSION + 1, local, remote });
+    control.send(ToShim::Register { version: VERSION + 1, local, remote });
     assert_eq!(answer(&control), "Refused(Version)");
     let control = Control::open();
-    control.say(ToShim::Register { version: VERSION, local, remote: local });
+    control.send(ToShim::Register { version: VERSION, local, remote: local });
     assert_eq!(answer(&control), "Refused(Elsewhere)");
     // As another user, who has no permission for this flow and owns no socket.
     let mut stranger = words("fwp", "register_as_stranger").into_iter();
@@ -236,10 +236,10 @@ fn misbehave() {
     command.args(stranger).env("TACIT_TEST_FLOW", format!("{local} {remote}"));
     assert!(command.uid(NOBODY).gid(NOBODY).status().unwrap().success());
     let first = Control::open();
-    first.say(ToShim::Register { version: VERSION, local, remote });
+    first.send(ToShim::Register { version: VERSION, local, remote });
     assert!(answer(&first).starts_with("Registered"));
     let second = Control::open();
-    second.say(ToShim::Register { version: VERSION, local, remote });
+    second.send(ToShim::Register { version: VERSION, local, remote });
     assert_eq!(answer(&second), "Refused(Taken)");
     // A reader that sends invalid messages might take any bytes for original, so its connection is reset.
     send(first.0.as_raw_fd(), &[99], MsgFlags::empty()).unwrap();
@@ -256,9 +256,9 @@ fn register_as_stranger() {
     let (local, remote) = flow.split_once(' ').unwrap();
     let control = Control::open();
     let (local, remote) = (local.parse().unwrap(), remote.parse().unwrap());
-    control.say(ToShim::Register { version: VERSION, local, remote });
+    control.send(ToShim::Register { version: VERSION, local, remote });
     let mut buffer = [0; 64];
-    let len = control.hear(&mut buffer, MsgFlags::empty()).unwrap();
+    let len = control.receive(&mut buffer, MsgFlags::empty()).unwrap();
     assert!(matches!(ToReader::decode(&buffer[..len]), Ok(ToReader::Refused(Refusal::Foreign))));
 }
 

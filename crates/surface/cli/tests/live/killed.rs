@@ -31,9 +31,9 @@ fn control_groups() -> BTreeSet<PathBuf> {
         let words: Vec<_> = line.split(' ').collect();
         (words[2] == "cgroup2").then(|| PathBuf::from(words[1]))
     });
-    let own = fs::read_to_string("/proc/self/cgroup").unwrap();
-    let own = own.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
-    let groups = root.and_then(|root| fs::read_dir(root.join(own)).ok());
+    let group = fs::read_to_string("/proc/self/cgroup").unwrap();
+    let group = group.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
+    let groups = root.and_then(|root| fs::read_dir(root.join(group)).ok());
     let ours = groups.into_iter().flatten().flatten().map(|entry| entry.path());
     ours.filter(|path| path.to_string_lossy().contains("/tacit-rre-")).collect()
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::helper::{QUESTIONS, words};
-use super::support::{download, machine, said, shell, skip, valid_report, waited_us};
+use super::support::{download, machine, output_text, shell, skip, valid_report, waited_us};
 
 /// Writes a scenario in `directory`.
 fn scenario(directory: &Path, text: &str) -> String {
@@ -36,7 +36,7 @@ struct Machine {
 }
 
 impl Machine {
-    fn of(report: &Value, programs_late_us: &[f64]) -> Self {
+    fn new(report: &Value, programs_late_us: &[f64]) -> Self {
         let number = |name: &str| report["lateness"][name].as_f64().unwrap();
         Self {
             programs: programs_late_us.iter().sum::<f64>() / 1e3,
@@ -64,7 +64,7 @@ impl Machine {
 #[test]
 fn delays_that_the_machine_can_add_are_no_fault_and_longer_ones_are() {
     let report = serde_json::json!({ "lateness": { "max_us": 900.0, "slipped_s": 0.001 } });
-    let machine = Machine::of(&report, &[1_200.0, 900.0]);
+    let machine = Machine::new(&report, &[1_200.0, 900.0]);
     let reason = machine.explains(4.0).unwrap();
     assert_eq!(reason, "programs were late by up to 2.1 ms and the hop by 2.8 ms");
     assert_eq!(machine.explains(5.0), None);
@@ -77,7 +77,7 @@ fn round_trips(scenario: &str) -> Option<RoundTrips> {
     all.extend(["--server".into(), "--".into()]);
     all.extend(words("helper", "udp_echo_lateness"));
     let output = shell(&all.iter().map(String::as_str).collect::<Vec<_>>()).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", output_text(&output));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let waits = waited_us(&report);
     if report["valid"] != true || waits.iter().any(|us| *us > WAITED_MAX_US) {
@@ -88,14 +88,14 @@ fn round_trips(scenario: &str) -> Option<RoundTrips> {
         return None;
     }
     let text = String::from_utf8_lossy(&output.stderr);
-    let told_us = |what: &str| -> Vec<f64> {
-        let told = text.lines().filter_map(|line| line.strip_prefix(what)?.strip_suffix(" us"));
-        told.map(|us| us.parse().unwrap()).collect()
+    let values_us = |what: &str| -> Vec<f64> {
+        let lines = text.lines().filter_map(|line| line.strip_prefix(what)?.strip_suffix(" us"));
+        lines.map(|us| us.parse().unwrap()).collect()
     };
-    let late_us = told_us("late by ");
+    let late_us = values_us("late by ");
     assert_eq!(late_us.len(), 2, "both programs tell: {text}");
-    let ms = told_us("round trip ").into_iter().map(|us| us / 1e3).collect();
-    Some(RoundTrips { ms, machine: Machine::of(&report, &late_us) })
+    let ms = values_us("round trip ").into_iter().map(|us| us / 1e3).collect();
+    Some(RoundTrips { ms, machine: Machine::new(&report, &late_us) })
 }
 
 #[test]

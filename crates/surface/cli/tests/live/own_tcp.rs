@@ -27,7 +27,7 @@ use tacit_tcp::{AckPolicy, Config, Connection, Profile, State};
 
 use super::conformance::steady_bps;
 use super::helper;
-use super::support::{disturbed, machine, say, skip, valid_reports, waited_us};
+use super::support::{disturbed, machine, print_line, skip, valid_reports, waited_us};
 
 /// The near and the far end. The lower number opens connections.
 const HOSTS: [HostId; 2] = [HostId(1), HostId(2)];
@@ -315,7 +315,7 @@ impl Measured {
         ours.each_ref().map(|ours| {
             let ratio = mean(ours) / kernels_mean;
             let residues: Vec<_> =
-                ours.iter().zip(kernels).map(|(own, kernel)| own - ratio * kernel).collect();
+                ours.iter().zip(kernels).map(|(our, kernel)| our - ratio * kernel).collect();
             [ratio - 1.0, standard_error(&residues) / kernels_mean]
         })
     }
@@ -372,7 +372,7 @@ fn stacks_agree(hop: &Hop, congestion: &str) {
     }
     let waits_us = measured.mean_waits_us();
     let [sender, receiver] = measured.differences().map(|pair| pair.map(|share| share * 100.0));
-    say(&format!(
+    print_line(&format!(
         "{:?} {congestion}, {} seeds, {:.1} Mb/s: against Linux to Linux, our sender {:+.1} % (error {:.1}), our receiver \
          {:+.1} % (error {:.1}); waits {waits_us:.0?} us",
         hop.words,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::killed::Machine;
-use super::support::{machine, said, shell, skip, tacit, tacit_for_all};
+use super::support::{machine, output_text, shell, skip, tacit, tacit_for_all};
 
 /// Number of different times at which commands are killed, and the interval between these times.
 const KILLS: u32 = 30;
@@ -49,7 +49,7 @@ fn rre(words: &[&str]) -> Command {
 
 fn flows() -> Vec<Value> {
     let output = rre(&["status", "--json"]).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", output_text(&output));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -154,7 +154,7 @@ fn it_works_behind_a_hop_too() {
     let words = ["shell", "wired-10", "-q", "--server", "--", "iperf3", "-s", "-1", "--", "sh", "-c", &inner];
     let output = tacit().args(words).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("198.18.0.2:"), "{}", said(&output));
+    assert!(output.status.success() && text.contains("198.18.0.2:"), "{}", output_text(&output));
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn a_server_that_a_hop_ends_leaves_no_group() {
     let words =
         ["-q", "--", "sh", "-c", &wait, "--server", "--", program, "rre", "run", "--", "sh", "-c", &serve];
     let output = shell(&words).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", output_text(&output));
     assert_eq!(Machine::settled(&before, &mark), before);
 }
 
@@ -370,8 +370,8 @@ fn without_privileges_it_is_refused_in_one_sentence() {
     for words in [&["run", "--", "true"][..], &["status"], &["attach", "--cgroup", "/sys/fs/cgroup/unified"]]
     {
         let output = nobody(words);
-        assert_eq!(output.status.code(), Some(125), "{words:?}: {}", said(&output));
-        let text = said(&output);
+        assert_eq!(output.status.code(), Some(125), "{words:?}: {}", output_text(&output));
+        let text = output_text(&output);
         assert!(text.lines().count() == 1 && text.contains("run as root"), "{text}");
     }
 }
@@ -381,7 +381,11 @@ fn cgroups_that_cannot_be_attached_to_are_bad_input() {
     let Some(_machine) = able_machine(&[]) else { return };
     for words in [["--cgroup", "/proc"], ["--netns", "there-is-no-such-namespace"]] {
         let output = rre(&["attach", words[0], words[1]]).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-        assert!(said(&output).starts_with(&format!("tacit: {}: ", words[0])), "{}", said(&output));
+        assert_eq!(output.status.code(), Some(2), "{}", output_text(&output));
+        assert!(
+            output_text(&output).starts_with(&format!("tacit: {}: ", words[0])),
+            "{}",
+            output_text(&output)
+        );
     }
 }

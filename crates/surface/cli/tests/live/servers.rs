@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use super::helper::words;
 use super::player::byte;
-use super::support::{machine, said, shell};
+use super::support::{machine, output_text, shell};
 
 /// Bytes of the file.
 const LEN: u64 = 2_000_000;
@@ -129,8 +129,7 @@ fn serve() {
 /// Fetches a file from a server whose long responses fail as given by [`Broken`]. Returns the exit code, standard
 /// error, and the report.
 fn fetch(folder: &Path, way: &str, broken: &str) -> (i32, String, Value) {
-    let script =
-        "$TACIT fetch http://198.18.0.1/file -o got --timeout 4 --json > report.json 2> said; echo $? > code";
+    let script = "$TACIT fetch http://198.18.0.1/file -o got --timeout 4 --json > report.json 2> stderr; echo $? > code";
     let server = words("servers", "serve");
     let options = ["--json", "--scheme", "fwp", "--set", "wifi.mpdu-error={ down = \"10 %\", up = \"0 %\" }"];
     let mut all = options.to_vec();
@@ -139,10 +138,10 @@ fn fetch(folder: &Path, way: &str, broken: &str) -> (i32, String, Value) {
     let mut hop = shell(&all);
     hop.env("WAY", way).env("BROKEN", broken).env("TACIT", env!("CARGO_BIN_EXE_tacit"));
     let output = hop.current_dir(folder).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", output_text(&output));
     let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
     let report = serde_json::from_str(&text("report.json")).unwrap_or(Value::Null);
-    (text("code").trim().parse().unwrap(), text("said"), report)
+    (text("code").trim().parse().unwrap(), text("stderr"), report)
 }
 
 fn folder() -> TempDir {
@@ -158,9 +157,9 @@ fn a_server_that_resets_or_stalls_once_is_gone_on_from() {
     let Some(_machine) = machine(&[]) else { return };
     for way in ["reset", "stall"] {
         let folder = folder();
-        let (code, said, report) = fetch(folder.path(), way, "first");
+        let (code, stderr, report) = fetch(folder.path(), way, "first");
         println!("{way}: {report:#}");
-        assert_eq!(code, 0, "{way}: {said}");
+        assert_eq!(code, 0, "{way}: {stderr}");
         assert!(fs::read(folder.path().join("got")).unwrap() == content(), "{way}: the file is another one");
         assert_eq!(report["shim"], "registered", "{way}");
         assert!(report["repair"]["holes"].as_u64().unwrap() > 20, "{way}: {report}");
@@ -178,17 +177,17 @@ fn a_server_that_always_breaks_ends_it_with_one_error_and_what_came_is_kept() {
         let folder = folder();
         #[allow(clippy::disallowed_methods, reason = "this is the edge where time is real")]
         let begun = std::time::Instant::now();
-        let (code, said, _) = fetch(folder.path(), way, "always");
+        let (code, stderr, _) = fetch(folder.path(), way, "always");
         let took = begun.elapsed();
-        println!("{way}: {took:?}, {said}");
-        assert_eq!(code, 4, "{way}: {said}");
-        assert_eq!(said.trim_end().lines().count(), 1, "{way}: {said}");
+        println!("{way}: {took:?}, {stderr}");
+        assert_eq!(code, 4, "{way}: {stderr}");
+        assert_eq!(stderr.trim_end().lines().count(), 1, "{way}: {stderr}");
         assert!(took < Duration::from_secs(60), "{way}: {took:?}");
         assert!(!folder.path().join("got").exists(), "{way}");
         let kept = fs::read(folder.path().join("got.part")).unwrap();
         assert!(kept.len() > 100_000 && content().starts_with(&kept), "{way}: {} bytes", kept.len());
-        let (code, said, report) = fetch(folder.path(), way, "never");
-        assert_eq!(code, 0, "{way}: {said}");
+        let (code, stderr, report) = fetch(folder.path(), way, "never");
+        assert_eq!(code, 0, "{way}: {stderr}");
         assert_eq!(report["resumed_bytes"], kept.len(), "{way}: {report}");
         assert!(fs::read(folder.path().join("got")).unwrap() == content(), "{way}: the file is another one");
     }

@@ -20,7 +20,7 @@ static SKIPPED: AtomicUsize = AtomicUsize::new(0);
 const TALLY_VARIABLE: &str = "TACIT_LIVE_TALLY";
 
 /// Prints a line in spite of the capture of the test harness.
-pub fn say(text: &str) {
+pub fn print_line(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
@@ -40,7 +40,7 @@ fn tally(line: &str) {
 pub fn skip(reason: &str) {
     let number = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
     let test = test_name();
-    say(&format!("SKIPPED {test}: {reason} ({number} live tests skipped so far)"));
+    print_line(&format!("SKIPPED {test}: {reason} ({number} live tests skipped so far)"));
     tally(&format!("SKIPPED {test}: {reason}"));
 }
 
@@ -109,7 +109,7 @@ pub fn tacit_for_all(directory: &Path) -> PathBuf {
 
 /// Standard error and output as text, for messages. Standard error is first, because a report is long and logs keep the
 /// beginning of a message.
-pub fn said(output: &Output) -> String {
+pub fn output_text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout))
 }
 
@@ -133,7 +133,7 @@ pub fn reports(words: &[&[&str]]) -> Vec<Value> {
     let hops: Vec<_> = words.iter().map(start).collect();
     let ended = hops.into_iter().zip(words).map(|(hop, words)| {
         let output = hop.wait_with_output().unwrap();
-        assert!(output.status.success(), "{words:?}: {}", said(&output));
+        assert!(output.status.success(), "{words:?}: {}", output_text(&output));
         serde_json::from_slice(&output.stdout).unwrap()
     });
     ended.collect()
@@ -204,7 +204,7 @@ pub fn simulated_bps(words: &[&str], delay_us: f64, waits_us: [f64; 2], seeds: u
     let goodput = |run: Child| {
         let output = run.wait_with_output().unwrap();
         let run: Value =
-            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", said(&output)));
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", output_text(&output)));
         run["goodput_bps"].as_f64().unwrap()
     };
     runs.into_iter().map(goodput).sum::<f64>() / f64::from(seeds)

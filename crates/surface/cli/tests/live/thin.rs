@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use super::support::{machine, said, skip, tacit};
+use super::support::{machine, output_text, skip, tacit};
 
 /// The program that has a namespace of its own in this test.
 const CLIENT: &str = "tacit-thin-client";
@@ -34,10 +34,10 @@ impl Networks {
             "netns add {CLIENT}\nnetns add {SERVER}\n\
              link add up0 netns {CLIENT} type veth peer name down0 netns {SERVER}\n"
         );
-        let made = ip(&["-batch", "-"], Some(&script));
+        let created = ip(&["-batch", "-"], Some(&script));
         let networks = Self;
-        if !made.status.success() {
-            skip(&said(&made));
+        if !created.status.success() {
+            skip(&output_text(&created));
             return None;
         }
         let client = "addr add 10.9.0.2/24 dev up0\naddr add 2001:db8:9::2/64 dev up0 nodad\nlink set lo up\nlink set up0 up\n\
@@ -46,7 +46,7 @@ impl Networks {
              addr add 192.0.2.1/32 dev lo\naddr add 2001:db8::1/128 dev lo nodad\nlink set lo up\nlink set down0 up\n";
         for (name, script) in [(CLIENT, client), (SERVER, server)] {
             let output = ip(&["-n", name, "-batch", "-"], Some(script));
-            assert!(output.status.success(), "{}", said(&output));
+            assert!(output.status.success(), "{}", output_text(&output));
         }
         let shaped = [(CLIENT, "up0", "100kbit"), (SERVER, "down0", "8mbit")].map(|(name, device, rate)| {
             let words = [
@@ -56,7 +56,7 @@ impl Networks {
             inside(name, &words).output().unwrap()
         });
         if let Some(failed) = shaped.iter().find(|output| !output.status.success()) {
-            skip(&said(failed));
+            skip(&output_text(failed));
             return None;
         }
         // Segments are to stay apart, as at 8 Mb/s on a real wire.
@@ -142,7 +142,7 @@ fn download(from: &str, size: &str) -> (u64, f64) {
 
 fn download_by(client: &str, from: &str, size: &str) -> (u64, f64) {
     let output = inside(client, &["python3", "-c", RECEIVE, from, size]).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", output_text(&output));
     let text = String::from_utf8(output.stdout).unwrap();
     let (bytes, seconds) = text.trim().split_once(' ').unwrap();
     (bytes.parse().unwrap(), seconds.parse().unwrap())
@@ -175,7 +175,11 @@ fn downloads_arrive_whole_through_fewer_acks_and_nothing_is_left() {
     let (mut thin, lines) = started_until(inside(CLIENT, &words), true, "are thinned");
     assert!(lines.contains("on Wi-Fi thinning is not needed"), "{lines}");
     let again = inside(CLIENT, &[env!("CARGO_BIN_EXE_tacit"), "thin", "up0"]).output().unwrap();
-    assert!(said(&again).contains("is thinned already") && !again.status.success(), "{}", said(&again));
+    assert!(
+        output_text(&again).contains("is thinned already") && !again.status.success(),
+        "{}",
+        output_text(&again)
+    );
     thinned_downloads(CLIENT, &[(V4, plain), (V6, plain_v6)]);
 
     // A new address takes the routes along. They come back.
@@ -320,20 +324,20 @@ impl Behind {
             "netns add {BEHIND}\nlink add lan0 netns {BEHIND} type veth peer name lan1 netns {CLIENT}\n"
         );
         let behind = Self;
-        let made = ip(&["-batch", "-"], Some(&link));
-        assert!(made.status.success(), "{}", said(&made));
+        let created = ip(&["-batch", "-"], Some(&link));
+        assert!(created.status.success(), "{}", output_text(&created));
         let far = "addr add 10.8.0.2/24 dev lan0\nlink set lan0 up\nroute add default via 10.8.0.1\n";
         let near = "addr add 10.8.0.1/24 dev lan1\nlink set lan1 up\n";
         for (name, script) in [(BEHIND, far), (CLIENT, near)] {
             let output = ip(&["-n", name, "-batch", "-"], Some(script));
-            assert!(output.status.success(), "{}", said(&output));
+            assert!(output.status.success(), "{}", output_text(&output));
         }
         let commands =
             ["sysctl -q -w net.ipv4.ip_forward=1", "iptables -t nat -A POSTROUTING -o up0 -j MASQUERADE"];
         for command in commands {
             let output = inside(CLIENT, &command.split(' ').collect::<Vec<_>>()).output().unwrap();
             if !output.status.success() {
-                skip(&said(&output));
+                skip(&output_text(&output));
                 return None;
             }
         }
@@ -376,9 +380,9 @@ fn it_ends_when_its_device_has_gone() {
     let Some(mut thin) = in_the_kernel(CLIENT) else { return };
     assert!(ip(&["-n", CLIENT, "link", "set", "up0", "down", "name", "gone0"], None).status.success());
     assert_eq!(thin.0.wait().unwrap().code(), Some(2));
-    let mut said = String::new();
-    thin.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    assert!(said.contains("there is no device up0"), "{said}");
+    let mut stderr = String::new();
+    thin.0.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert!(stderr.contains("there is no device up0"), "{stderr}");
     assert_eq!(status(), "No device is thinned.\n");
 }
 
@@ -387,11 +391,15 @@ fn devices_that_cannot_be_thinned_are_refused_in_one_line() {
     let Some(_machine) = machine(&["ip"]) else { return };
     for (device, reason) in [("lo", "default route"), ("no-such-0", "there is no device no-such-0")] {
         let output = tacit().args(["thin", device]).output().unwrap();
-        assert!(!output.status.success() && said(&output).contains(reason), "{}", said(&output));
+        assert!(
+            !output.status.success() && output_text(&output).contains(reason),
+            "{}",
+            output_text(&output)
+        );
     }
     let output = tacit().args(["thin", "--uplink", "50kbps"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(2), "{}", output_text(&output));
     let output = tacit().args(["thin", "lo", "--uplink", "fast"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(2), "{}", output_text(&output));
     assert!(fs::exists("/sys/class/net/lo").unwrap());
 }

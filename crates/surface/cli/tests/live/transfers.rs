@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::support::{download, machine, report, said, shared_machine, shell, valid_report};
+use super::support::{download, machine, output_text, report, shared_machine, shell, valid_report};
 
 const LOSSY: [&str; 4] =
     ["--set", "wifi.mpdu-error={ down = \"5 %\", up = \"5 %\" }", "--set", "wifi.link-ack-error=\"2 %\""];
@@ -31,7 +31,7 @@ fn fetch(address: &str, options: &[&str]) -> Option<serde_json::Value> {
     words.extend(["--", "curl", "-sS", "-g", "--max-time", "60", "-o", &got, &url]);
     words.extend(["--server", "--", "nginx", "-c", &conf]);
     let output = shell(&words).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", output_text(&output));
     assert!(fs::read(&got).unwrap() == content, "the file is another one");
     Some(serde_json::from_slice(&output.stdout).unwrap())
 }

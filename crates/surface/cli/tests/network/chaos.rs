@@ -71,13 +71,14 @@ fn a_disk_that_is_full_here() {
     let words = ["cp", "-q", &server.at("tree"), "disk"];
     let output =
         on_a_small_disk(&users, "client", script, &users.path("disk"), "1m", &words).output().unwrap();
-    let (out, said) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    let (out, stderr) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     let mut lines = out.lines();
-    assert_eq!(lines.next(), Some("status 1"), "{out}{said}");
+    assert_eq!(lines.next(), Some("status 1"), "{out}{stderr}");
     let names: Vec<_> = lines.by_ref().take_while(|line| !line.starts_with("status")).collect();
     assert_eq!(names, ["a", "z"], "files with room are there, and nothing is left of the rest");
-    assert!(said.contains("tree/big: ") && said.contains("No space left on device"), "{said}");
-    assert!(out.ends_with("status 0\nalike\n"), "{out}{said}");
+    assert!(stderr.contains("tree/big: ") && stderr.contains("No space left on device"), "{stderr}");
+    assert!(out.ends_with("status 0\nalike\n"), "{out}{stderr}");
     assert!(fs::read_dir(users.path("disk")).unwrap().next().is_none(), "the disk was the script's own");
 }
 
@@ -99,10 +100,10 @@ fn a_disk_that_is_full_there() {
     users.introduce(&server);
     users.done("client", &["cp", "-q", "small", &server.at("")]);
     for _ in 0..2 {
-        let said = users.refused("client", &["cp", "-q", "big", &server.at("")], 1);
-        assert!(said.contains("big: ") && said.contains("No space left on device"), "{said}");
-        let said = users.refused("client", &["cp", "-q", &server.at("big"), "fetched"], 3);
-        assert!(said.contains("No such file"), "{said}");
+        let stderr = users.refused("client", &["cp", "-q", "big", &server.at("")], 1);
+        assert!(stderr.contains("big: ") && stderr.contains("No space left on device"), "{stderr}");
+        let stderr = users.refused("client", &["cp", "-q", &server.at("big"), "fetched"], 3);
+        assert!(stderr.contains("No such file"), "{stderr}");
     }
     // The server keeps running.
     users.done("client", &["cp", "-q", &server.at("small"), "fetched"]);
@@ -126,9 +127,9 @@ fn begun(users: &Users, server: &Server, to: &str) -> Child {
 
 /// The exit code of a copy, and its standard error.
 fn ended(mut child: Child) -> (Option<i32>, String) {
-    let mut said = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    (child.wait().unwrap().code(), said)
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    (child.wait().unwrap().code(), stderr)
 }
 
 #[test]
@@ -162,15 +163,15 @@ fn a_file_that_changes_while_it_is_read() {
         fs::write(&big, &before).unwrap();
         let copy = begun(&users, &server, what);
         change();
-        let (code, said) = ended(copy);
+        let (code, stderr) = ended(copy);
         let come = fs::read(users.path(what).join("big")).ok();
         if code == Some(0) {
             // The copy had read the file before the change, or the change came too late.
             assert!(come.is_some_and(|come| come == before), "{what}: neither the old one nor an error");
         } else {
-            assert!(is_seen && code == Some(1) && come.is_none(), "{what}: {code:?}, {said}");
+            assert!(is_seen && code == Some(1) && come.is_none(), "{what}: {code:?}, {stderr}");
             let why = if what == "shrinks" { "shrank" } else { "changed" };
-            assert!(said.contains(&format!("it {why} while it was read")), "{what}: {said}");
+            assert!(stderr.contains(&format!("it {why} while it was read")), "{what}: {stderr}");
         }
         if big.exists() {
             users.done("client", &["cp", "-q", &server.at("big"), what]);
@@ -205,8 +206,8 @@ fn clocks_that_differ_and_stand_still() {
     kill(pid, Signal::SIGSTOP).unwrap();
     wait_ms(5_000);
     kill(pid, Signal::SIGCONT).unwrap();
-    let (code, said) = ended(copy);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, stderr) = ended(copy);
+    assert_eq!(code, Some(0), "{stderr}");
     assert!(fs::read(users.path("stopped/big")).unwrap() == big);
 }
 

@@ -66,11 +66,11 @@ fn a_tree_goes_there_and_back() {
         "{report}"
     );
     same(&users.path("tree"), &users.path("served/tree"));
-    let said = users.done("client", &["cp", &server.at("tree"), "back"]);
-    assert!(said.starts_with("12 copied, 0 unchanged; 19.07 MiB in "), "{said}");
+    let stdout = users.done("client", &["cp", &server.at("tree"), "back"]);
+    assert!(stdout.starts_with("12 copied, 0 unchanged; 19.07 MiB in "), "{stdout}");
     same(&users.path("tree"), &users.path("back/tree"));
-    let said = users.done("client", &["cp", &server.at("tree"), "back"]);
-    assert_eq!(said, "0 copied, 12 unchanged; 0 B\n");
+    let stdout = users.done("client", &["cp", &server.at("tree"), "back"]);
+    assert_eq!(stdout, "0 copied, 12 unchanged; 0 B\n");
     // If the destination does not exist, it is the new name.
     users.done("client", &["cp", "-q", "tree/in/big", &server.at("renamed")]);
     users.done("client", &["cp", "-q", &server.at("renamed"), "fetched"]);
@@ -152,12 +152,12 @@ fn nobody_is_trusted_who_was_not_named() {
     let server = users.serve(&["served"]);
     let (file, key) = (server.at("file"), users.key("server"));
     // An unknown server, without a terminal.
-    let said = users.refused("client", &["cp", &file, "."], 2);
-    assert!(said.contains("is unknown") && said.contains(&key), "{said}");
+    let stderr = users.refused("client", &["cp", &file, "."], 2);
+    assert!(stderr.contains("is unknown") && stderr.contains(&key), "{stderr}");
     // An unknown client.
     users.done("client", &["keys", "trust", &server.address, &key]);
-    let said = users.refused("client", &["cp", &file, "."], 3);
-    assert!(said.contains("not allowed") && said.contains(&users.key("client")), "{said}");
+    let stderr = users.refused("client", &["cp", &file, "."], 3);
+    assert!(stderr.contains("not allowed") && stderr.contains(&users.key("client")), "{stderr}");
     // A peer known as a server must not connect as a client.
     users.done("server", &["keys", "trust", "laptop", &users.key("client")]);
     users.refused("client", &["cp", &file, "."], 3);
@@ -166,16 +166,16 @@ fn nobody_is_trusted_who_was_not_named() {
     users.done("client", &["cp", &file, "."]);
     assert_eq!(fs::read(users.path("file")).unwrap(), b"abc");
     // The directory is served read-only, and nothing outside of it is served.
-    let said = users.refused("client", &["cp", "file", &server.at("")], 3);
-    assert!(said.contains("reading only"), "{said}");
+    let stderr = users.refused("client", &["cp", "file", &server.at("")], 3);
+    assert!(stderr.contains("reading only"), "{stderr}");
     users.refused("client", &["cp", &server.at("../client"), "."], 3);
     assert!(!users.path("client/client").exists());
     // A changed key.
     users.done("client", &["keys", "forget", &server.address]);
     let other = users.key("other");
     users.done("client", &["keys", "trust", &server.address, &other]);
-    let said = users.refused("client", &["cp", &file, "."], 2);
-    assert!(said.contains(&key) && said.contains(&other), "{said}");
+    let stderr = users.refused("client", &["cp", &file, "."], 2);
+    assert!(stderr.contains(&key) && stderr.contains(&other), "{stderr}");
     users.refused("client", &["keys", "trust", &server.address, &key], 2);
     users.refused("client", &["keys", "forget", "nobody"], 1);
     users.refused("client", &["keys", "make"], 2);
@@ -206,9 +206,9 @@ fn prometheus_qlog_and_logs_say_what_copies_did() {
     fs::write(users.path("served/big"), bytes(5_000_000)).unwrap();
     let words = ["served", "--write", "--metrics", "127.0.0.1:0", "--qlog", "qlogs", "--log", "info"];
     let mut server = users.serve(&[&words[..], &["--log-format", "json"]].concat());
-    let mut said = String::new();
-    std::io::BufRead::read_line(&mut server.says, &mut said).unwrap();
-    let metrics = said.split("http://").nth(1).unwrap_or_else(|| panic!("{said}"));
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut server.says, &mut line).unwrap();
+    let metrics = line.split("http://").nth(1).unwrap_or_else(|| panic!("{line}"));
     let metrics = metrics.trim_end().trim_end_matches("/metrics").to_owned();
     users.introduce(&server);
     users.done("client", &["cp", "-q", &server.at("big"), "."]);
@@ -219,18 +219,18 @@ fn prometheus_qlog_and_logs_say_what_copies_did() {
     users.refused("other", &["cp", &server.at("big"), "."], 3);
     // A command that has ended has told the server, which otherwise would keep its connection for the idle time of 30 s.
     let page = scraped(&metrics);
-    let of = |name: &str| value(&page, name);
-    assert!(of("tacit_tack_connections") < 0.5, "{page}");
-    assert!((of("tacit_copies_total{direction=\"pull\",result=\"done\"}") - 1.0).abs() < 0.5);
-    assert!((of("tacit_copies_total{direction=\"push\",result=\"done\"}") - 1.0).abs() < 0.5);
-    assert!((of("tacit_copies_total{direction=\"pull\",result=\"refused\"}") - 1.0).abs() < 0.5);
-    assert!((of("tacit_copied_bytes_total{direction=\"pull\"}") - 5e6).abs() < 0.5);
-    assert!((of("tacit_copied_bytes_total{direction=\"push\"}") - 5e6).abs() < 0.5);
-    assert!((of("tacit_tack_refusals_total{reason=\"key\"}") - 1.0).abs() < 0.5);
-    assert!(of("tacit_tack_connections_total") >= 3.0);
-    assert!(of("tacit_tack_data_bytes_total{direction=\"sent\"}") >= 5e6);
-    assert!(of("tacit_tack_data_bytes_total{direction=\"received\"}") >= 5e6);
-    assert!(of("tacit_udp_bytes_total{direction=\"sent\"}") >= 5e6);
+    let metric = |name: &str| value(&page, name);
+    assert!(metric("tacit_tack_connections") < 0.5, "{page}");
+    assert!((metric("tacit_copies_total{direction=\"pull\",result=\"done\"}") - 1.0).abs() < 0.5);
+    assert!((metric("tacit_copies_total{direction=\"push\",result=\"done\"}") - 1.0).abs() < 0.5);
+    assert!((metric("tacit_copies_total{direction=\"pull\",result=\"refused\"}") - 1.0).abs() < 0.5);
+    assert!((metric("tacit_copied_bytes_total{direction=\"pull\"}") - 5e6).abs() < 0.5);
+    assert!((metric("tacit_copied_bytes_total{direction=\"push\"}") - 5e6).abs() < 0.5);
+    assert!((metric("tacit_tack_refusals_total{reason=\"key\"}") - 1.0).abs() < 0.5);
+    assert!(metric("tacit_tack_connections_total") >= 3.0);
+    assert!(metric("tacit_tack_data_bytes_total{direction=\"sent\"}") >= 5e6);
+    assert!(metric("tacit_tack_data_bytes_total{direction=\"received\"}") >= 5e6);
+    assert!(metric("tacit_udp_bytes_total{direction=\"sent\"}") >= 5e6);
     // The page consists of metric families: help, type, and then lines of this family only.
     let mut family = String::new();
     for line in page.lines() {
@@ -249,11 +249,11 @@ fn prometheus_qlog_and_logs_say_what_copies_did() {
     let mut log = String::new();
     server.says.read_to_string(&mut log).unwrap();
     let lines: Vec<Value> = log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let told = |target: &str, message: &str| {
+    let count_logged = |target: &str, message: &str| {
         lines.iter().filter(|line| line["target"] == target && line["message"] == message).count()
     };
-    assert_eq!(told("tacit::copy", "a copy is done"), 2, "{log}");
-    assert!(told("tacit_tack::connection", "connected") >= 3, "{log}");
+    assert_eq!(count_logged("tacit::copy", "a copy is done"), 2, "{log}");
+    assert!(count_logged("tacit_tack::connection", "connected") >= 3, "{log}");
     let qlogs: Vec<_> = fs::read_dir(users.path("qlogs")).unwrap().collect();
     assert_eq!(qlogs.len(), 3, "one for each connection that was taken");
     for qlog in qlogs {
@@ -304,23 +304,23 @@ fn an_unknown_server_is_asked_about_on_a_terminal() {
         // The terminal ends when no process has it open.
         drop(command);
         let mut terminal = fs::File::from(pty.master);
-        let mut said = String::new();
+        let mut shown = String::new();
         let mut piece = [0; 1024];
         while let Ok(count @ 1..) = terminal.read(&mut piece) {
-            let asked = said.contains("(yes/no)");
-            said.push_str(std::str::from_utf8(&piece[..count]).unwrap());
-            if !asked && said.contains("(yes/no)") {
+            let asked = shown.contains("(yes/no)");
+            shown.push_str(std::str::from_utf8(&piece[..count]).unwrap());
+            if !asked && shown.contains("(yes/no)") {
                 terminal.write_all(answer.as_bytes()).unwrap();
             }
         }
-        (child.wait().unwrap().code(), said)
+        (child.wait().unwrap().code(), shown)
     };
-    let (code, said) = on_terminal("y\n");
-    assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains(&users.key("server")), "{said}");
+    let (code, shown) = on_terminal("y\n");
+    assert_eq!(code, Some(2), "{shown}");
+    assert!(shown.contains(&users.key("server")), "{shown}");
     assert!(!users.path("file").exists());
-    let (code, said) = on_terminal("yes\n");
-    assert_eq!(code, Some(0), "{said}");
+    let (code, shown) = on_terminal("yes\n");
+    assert_eq!(code, Some(0), "{shown}");
     // The server is known from now on.
     fs::remove_file(users.path("file")).unwrap();
     users.done("client", &["cp", &file, "."]);
@@ -354,8 +354,8 @@ fn a_server_that_is_stopped_lets_copies_end_as_long_as_grace_says() {
         assert_eq!(users.path("served/big").exists(), code == 0);
         // The client is notified of the shutdown and does not wait for the idle timeout of 30 s.
         assert!(code == 0 || begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
-        let mut said = String::new();
-        server.says.read_to_string(&mut said).unwrap();
-        assert!(said.contains("waiting up to") && said.contains("running copies: 1"), "{said}");
+        let mut stderr = String::new();
+        server.says.read_to_string(&mut stderr).unwrap();
+        assert!(stderr.contains("waiting up to") && stderr.contains("running copies: 1"), "{stderr}");
     }
 }

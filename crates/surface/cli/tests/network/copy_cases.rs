@@ -53,10 +53,10 @@ fn mirrors_converge() {
             fifo(&users.path("c/pipe"));
         }
         let output = users.tacit("client", &["cp", "--delete", source, &server.at(dest)]);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(0), "{source}: {said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{source}: {stderr}");
         assert_eq!(names(&there), paths, "{source}");
-        assert_eq!(said.contains("tacit: c/pipe: skipped: a FIFO"), source == "c", "{said}");
+        assert_eq!(stderr.contains("tacit: c/pipe: skipped: a FIFO"), source == "c", "{stderr}");
         let again = users.done("client", &["cp", "--delete", source, &server.at(dest)]);
         assert!(again.starts_with("0 copied"), "{again}");
     }
@@ -141,8 +141,8 @@ fn a_full_disk_stops_the_file_that_it_has_no_room_for_and_no_other() {
     users.introduce(&server);
     let output = users.tacit("client", &["cp", "--json", "tree/", &server.at("")]);
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(said.matches("tacit: big: No space left on device").count(), 1, "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(stderr.matches("tacit: big: No space left on device").count(), 1, "{stderr}");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&report["summary"]["copied"], &report["summary"]["failed"]), (&2.into(), &1.into()));
     // The copy must fail before all of it has been transferred.
@@ -193,8 +193,8 @@ fn words_of_rsync_and_scp_are_understood() {
         fs::write(users.path("tree").join(name), bytes(300_000)).unwrap();
     }
     let to = server.at("on/the/way/");
-    let said = users.done("client", &["cp", "-av", "--exclude", "*.o", "--exclude=tmp/", "tree", &to]);
-    assert!(said.starts_with("copy tree\ncopy tree/a.c\n2 copied"), "{said}");
+    let stdout = users.done("client", &["cp", "-av", "--exclude", "*.o", "--exclude=tmp/", "tree", &to]);
+    assert!(stdout.starts_with("copy tree\ncopy tree/a.c\n2 copied"), "{stdout}");
     assert_eq!(names(&users.path("served/on/the/way/tree")), ["a.c"]);
     // The server expands patterns, and the rate limit is respected.
     #[expect(clippy::disallowed_methods, reason = "how long users wait")]
@@ -202,8 +202,8 @@ fn words_of_rsync_and_scp_are_understood() {
     users.done("client", &["cp", "-r", "--bwlimit", "300kB/s", &server.at("on/*/way/tree/*.c"), "new/"]);
     assert!(begun.elapsed() > Duration::from_millis(700), "{:?}", begun.elapsed());
     assert!(fs::read(users.path("new/a.c")).unwrap() == bytes(300_000));
-    let said = users.refused("client", &["cp", "--bwlimit", "fast", "tree", &to], 2);
-    assert!(said.contains("a rate is a number with"), "{said}");
+    let stderr = users.refused("client", &["cp", "--bwlimit", "fast", "tree", &to], 2);
+    assert!(stderr.contains("a rate is a number with"), "{stderr}");
     assert!(users.refused("client", &["cp", &server.at("*.gif"), "."], 3).contains("nothing matches"));
 }
 
@@ -226,8 +226,8 @@ fn standard_input_and_output_are_files_too() {
         (&[&server.at("in/archive"), &server.at("in/archive"), "-"], 2, "one file"),
         (&["--delete", &server.at("in/archive"), "-"], 2, "without --delete"),
     ] {
-        let said = users.refused("client", &[&["cp"], words].concat(), code);
-        assert!(said.contains(why), "{words:?}: {said}");
+        let stderr = users.refused("client", &[&["cp"], words].concat(), code);
+        assert!(stderr.contains(why), "{words:?}: {stderr}");
     }
 }
 
@@ -241,8 +241,8 @@ fn sources_may_be_on_several_servers() {
     let (one, two) = (users.serve(&["one"]), users.serve(&["two"]));
     users.introduce(&one);
     users.introduce(&two);
-    let said = users.done("client", &["cp", &one.at("one"), &two.at("two"), "both"]);
-    assert!(said.starts_with("2 copied"), "{said}");
+    let stdout = users.done("client", &["cp", &one.at("one"), &two.at("two"), "both"]);
+    assert!(stdout.starts_with("2 copied"), "{stdout}");
     assert_eq!(names(&users.path("both")), ["one", "two"]);
     users.refused("client", &["cp", "--delete", &one.at(""), &two.at(""), "both"], 2);
 }
@@ -259,8 +259,8 @@ fn a_drop_box_takes_files_of_anyone_and_shows_none() {
     users.done("client", &["cp", "file", &server.at("")]);
     assert_eq!(fs::read(users.path("served/file")).unwrap(), b"abc");
     fs::write(users.path("file"), b"other").unwrap();
-    let said = users.refused("client", &["cp", "file", &server.at("")], 1);
-    assert!(said.contains("overwrites nothing"), "{said}");
+    let stderr = users.refused("client", &["cp", "file", &server.at("")], 1);
+    assert!(stderr.contains("overwrites nothing"), "{stderr}");
     for words in [&["cp", &server.at("theirs"), "."][..], &["ls", &server.at("")]] {
         assert!(users.refused("client", words, 3).contains("shows none"));
     }
@@ -286,18 +286,18 @@ fn a_short_code_lets_two_machines_know_each_other() {
     let words: Vec<_> = line.trim().rsplit(' ').take(2).collect();
     let (code, place) = (words[0], words[1].replace("HOST", "127.0.0.1"));
     let wrong = if code == "000-000-000" { "000-000-001" } else { "000-000-000" };
-    let said = users.refused("client", &["keys", "pair", &place, wrong], 1);
-    assert!(said.contains("wrong code"), "{said}");
+    let stderr = users.refused("client", &["keys", "pair", &place, wrong], 1);
+    assert!(stderr.contains("wrong code"), "{stderr}");
     assert!(users.done("client", &["keys", "list"]).is_empty(), "a wrong code trusts no client");
-    let said = users.done("client", &["keys", "pair", &place, code, "--name", "laptop"]);
+    let stdout = users.done("client", &["keys", "pair", &place, code, "--name", "laptop"]);
     assert!(
-        said.contains("127.0.0.1:4433 is known as a server") && said.contains(&users.key("server")),
-        "{said}"
+        stdout.contains("127.0.0.1:4433 is known as a server") && stdout.contains(&users.key("server")),
+        "{stdout}"
     );
     assert!(waiting.wait().unwrap().success());
-    let mut told = String::new();
-    waiting.stdout.take().unwrap().read_to_string(&mut told).unwrap();
-    assert!(told.contains("laptop may connect") && told.contains(&users.key("client")), "{told}");
+    let mut stdout = String::new();
+    waiting.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+    assert!(stdout.contains("laptop may connect") && stdout.contains(&users.key("client")), "{stdout}");
     // The client may connect, and the server is known at the default port of servers.
     let server = users.serve(&["served"]);
     let known = users.done("client", &["keys", "list"]);
@@ -316,19 +316,19 @@ fn one_command_on_either_machine_shares_a_file() {
     fs::create_dir_all(users.path("served")).unwrap();
     fs::write(users.path("served/file"), b"abc").unwrap();
     let mut server = users.serve(&["served", "--invite"]);
-    let mut said = String::new();
-    while !said.trim_start().starts_with("tacit cp") {
-        said.clear();
-        assert!(server.says.read_line(&mut said).unwrap() > 0);
+    let mut line = String::new();
+    while !line.trim_start().starts_with("tacit cp") {
+        line.clear();
+        assert!(server.says.read_line(&mut line).unwrap() > 0);
     }
-    let command = said.trim().strip_prefix("tacit ").unwrap().to_owned();
+    let command = line.trim().strip_prefix("tacit ").unwrap().to_owned();
     let code =
         command.split(['/', '@']).find(|part| part.len() == 11).expect("a code of nine digits").to_owned();
     // Another code, or none, is no way in; neither is a listing.
     let wrong = if code == "000-000-000" { "000-000-001" } else { "000-000-000" };
-    let said =
+    let stderr =
         users.refused("client", &["cp", &server.at("file").replace("//", &format!("//{wrong}@")), "got"], 1);
-    assert!(said.contains("wrong code"), "{said}");
+    assert!(stderr.contains("wrong code"), "{stderr}");
     users.refused("client", &["ls", &server.at("")], 2);
     assert!(!users.path("got").exists());
     // The command as it was printed, and again.
@@ -341,8 +341,8 @@ fn one_command_on_either_machine_shares_a_file() {
     assert!(users.done("client", &["keys", "list"]).contains(&users.key("server")));
     // The code is spent. The server refuses before the client has asked, or after: the client says the same.
     for _ in 0..3 {
-        let said = users.refused("third", &words, 3);
-        assert!(said.contains("not allowed; to be admitted, run there"), "{said}");
+        let stderr = users.refused("third", &words, 3);
+        assert!(stderr.contains("not allowed; to be admitted, run there"), "{stderr}");
     }
     assert!(!users.done("server", &["keys", "list"]).contains(&users.key("third")));
     users.refused("client", &["serve", "served", "--invite", "--anyone"], 2);
@@ -383,9 +383,9 @@ fn names_that_terminals_mind_are_copied_and_escaped() {
     }
     let listed = users.tacit("client", &["ls", "-r", &server.at("odd")]);
     assert!(listed.status.success());
-    for said in [output.stdout, output.stderr, listed.stdout] {
+    for bytes in [output.stdout, output.stderr, listed.stdout] {
         let is_harmless = |byte: &u8| *byte == b'\n' || !byte.is_ascii_control();
-        assert!(said.iter().all(is_harmless), "{:?}", String::from_utf8_lossy(&said));
+        assert!(bytes.iter().all(is_harmless), "{:?}", String::from_utf8_lossy(&bytes));
     }
 }
 
@@ -450,10 +450,11 @@ fn a_name_that_imitates_a_message_stays_on_its_line() {
     fs::create_dir_all(users.path("odd")).unwrap();
     fs::write(users.path("odd").join(name), "1").unwrap();
     let output = users.tacit("client", &["cp", "-v", "odd", &server.at("")]);
-    let (out, said) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
-    assert!(output.status.success(), "{said}");
-    let mut lines = out.lines().chain(said.lines());
-    assert!(lines.all(|line| !line.starts_with("tacit: x")), "{out}{said}");
+    let (out, stderr) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert!(output.status.success(), "{stderr}");
+    let mut lines = out.lines().chain(stderr.lines());
+    assert!(lines.all(|line| !line.starts_with("tacit: x")), "{out}{stderr}");
     assert_eq!(fs::read_to_string(users.path("served/odd").join(name)).unwrap(), "1");
 }
 
@@ -467,16 +468,16 @@ fn links_that_lead_in_circles_are_links() {
         symlink(target, users.path("bin").join(link)).unwrap();
     }
     for to in [server.at(""), server.at("again/")] {
-        let said = users.done("client", &["cp", "bin", &to]);
+        let stdout = users.done("client", &["cp", "bin", &to]);
         // Two directories, a file, four links.
-        assert!(said.starts_with("7 copied"), "{said}");
+        assert!(stdout.starts_with("7 copied"), "{stdout}");
     }
     for (link, target) in [("X11", "."), ("deep/up", ".."), ("self", "self"), ("deep/down", "../deep")] {
         let there = users.path("served/bin").join(link);
         assert_eq!(fs::read_link(&there).unwrap().to_str(), Some(target), "{link}");
     }
-    let said = users.done("client", &["cp", "bin", &server.at("")]);
-    assert!(said.starts_with("0 copied"), "{said}");
+    let stdout = users.done("client", &["cp", "bin", &server.at("")]);
+    assert!(stdout.starts_with("0 copied"), "{stdout}");
 }
 
 /// croc#362, croc#363: a link without a target hindered the copy, and one that was copied alone made its target as an empty file.

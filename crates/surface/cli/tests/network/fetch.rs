@@ -33,11 +33,11 @@ fn tacit(folder: &Path, words: &[&str]) -> Output {
 
 fn refused(folder: &Path, words: &[&str], code: i32, why: &str) {
     let output = tacit(folder, words);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{words:?}: {stderr}");
     assert!(
-        said.lines().count() == 1 && said.starts_with("tacit: ") && said.contains(why),
-        "{words:?}: {said}"
+        stderr.lines().count() == 1 && stderr.starts_with("tacit: ") && stderr.contains(why),
+        "{words:?}: {stderr}"
     );
     assert!(output.stdout.is_empty());
 }
@@ -118,8 +118,8 @@ impl Proxy {
         command.args(["http-proxy", "--listen", "127.0.0.1:0", "--json", "--allow-host", host]);
         command.arg("--allow-port").arg(port.to_string());
         let mut proxy = Self(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
-        let said = BufReader::new(proxy.0.stderr.take().unwrap());
-        (proxy, said.lines().map_while(Result::ok))
+        let lines = BufReader::new(proxy.0.stderr.take().unwrap());
+        (proxy, lines.lines().map_while(Result::ok))
     }
 }
 
@@ -132,10 +132,10 @@ impl Drop for Proxy {
 #[test]
 fn a_proxy_says_where_it_is_and_stops_when_told() {
     let address = server(b"abc");
-    let (mut proxy, mut said) = Proxy::before("127.0.0.1", address.port());
-    let line = said.next().unwrap();
-    let own = line.strip_prefix("tacit: http_proxy=http://").unwrap();
-    let mut stream = std::net::TcpStream::connect(own).unwrap();
+    let (mut proxy, mut lines) = Proxy::before("127.0.0.1", address.port());
+    let line = lines.next().unwrap();
+    let proxy_address = line.strip_prefix("tacit: http_proxy=http://").unwrap();
+    let mut stream = std::net::TcpStream::connect(proxy_address).unwrap();
     write!(stream, "GET http://{address}/file HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -143,9 +143,9 @@ fn a_proxy_says_where_it_is_and_stops_when_told() {
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(proxy.0.id() as i32), nix::sys::signal::SIGTERM)
         .unwrap();
     assert!(proxy.0.wait().unwrap().success());
-    let mut told = String::new();
-    proxy.0.stdout.as_mut().unwrap().read_to_string(&mut told).unwrap();
-    let served: Value = serde_json::from_str(&told).unwrap();
+    let mut stdout = String::new();
+    proxy.0.stdout.as_mut().unwrap().read_to_string(&mut stdout).unwrap();
+    let served: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(
         (&served["status"], &served["bytes"], &served["complete"]),
         (&200.into(), &3.into(), &true.into())
@@ -159,15 +159,15 @@ fn https_passes_through_the_proxy_unrepaired() {
         return;
     }
     let port = tls_server(b"abc").port();
-    let (mut proxy, mut said) = Proxy::before("localhost", port);
-    let own = said.next().unwrap().strip_prefix("tacit: http_proxy=").unwrap().to_owned();
-    assert!(said.next().unwrap().contains("https passes unrepaired"));
+    let (mut proxy, mut lines) = Proxy::before("localhost", port);
+    let proxy_url = lines.next().unwrap().strip_prefix("tacit: http_proxy=").unwrap().to_owned();
+    assert!(lines.next().unwrap().contains("https passes unrepaired"));
     let authority = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tls/ca.pem");
     let mut curl = Command::new("curl");
     curl.args(["-sS", "--max-time", "20", "--cacert"])
         .arg(authority)
         .arg(format!("https://localhost:{port}/file"));
-    let output = curl.env("https_proxy", own).env_remove("no_proxy").output().unwrap();
+    let output = curl.env("https_proxy", proxy_url).env_remove("no_proxy").output().unwrap();
     assert_eq!(output.stdout, b"abc", "{}", String::from_utf8_lossy(&output.stderr));
     let mut line = String::new();
     BufReader::new(proxy.0.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
@@ -238,19 +238,19 @@ fn https_is_fetched_as_it_is_from_the_server_that_it_names() {
         (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
     };
     let port = address.port();
-    let (code, said) = fetch(&format!("https://localhost:{port}/file"), true);
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("over TLS"), "{said}");
+    let (code, text) = fetch(&format!("https://localhost:{port}/file"), true);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("over TLS"), "{text}");
     assert_eq!(fs::read(folder.path().join("file")).unwrap(), b"abc");
     fs::remove_file(folder.path().join("file")).unwrap();
     // Another name, an untrusted authority, and no TLS at all.
-    let (code, said) = fetch(&format!("https://ip6-localhost.invalid:{port}/file"), true);
-    assert_eq!(code, Some(4), "{said}");
-    let (code, said) = fetch(&format!("https://localhost:{port}/file"), false);
-    assert!(code == Some(4) && said.contains("no TLS with localhost"), "{said}");
-    let (code, said) = fetch(&format!("https://{}/file", server(b"abc")), true);
-    assert!(code == Some(4) && said.contains("no TLS with 127.0.0.1"), "{said}");
-    let (code, said) = fetch(&format!("https://localhost:{port}/plain"), true);
-    assert!(code == Some(3) && said.contains("http://localhost/x"), "{said}");
+    let (code, text) = fetch(&format!("https://ip6-localhost.invalid:{port}/file"), true);
+    assert_eq!(code, Some(4), "{text}");
+    let (code, text) = fetch(&format!("https://localhost:{port}/file"), false);
+    assert!(code == Some(4) && text.contains("no TLS with localhost"), "{text}");
+    let (code, text) = fetch(&format!("https://{}/file", server(b"abc")), true);
+    assert!(code == Some(4) && text.contains("no TLS with 127.0.0.1"), "{text}");
+    let (code, text) = fetch(&format!("https://localhost:{port}/plain"), true);
+    assert!(code == Some(3) && text.contains("http://localhost/x"), "{text}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "failures leave nothing");
 }

@@ -73,12 +73,12 @@ fn a_server_that_was_killed_is_found_again_and_what_it_carried_is_reset() {
     assert!(echoed(tcp, &bytes(100_000)) == bytes(100_000));
     terminate(&proxy.child);
     assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
-    let mut said = String::new();
-    proxy.child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
-    let lines: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(lines.len(), 2, "{said}");
-    assert_eq!((&lines[0]["bytes"], lines[0]["error"].is_string()), (&20.into(), true), "{said}");
-    assert_eq!((&lines[1]["bytes"], lines[1]["error"].is_null()), (&200_000.into(), true), "{said}");
+    let mut stdout = String::new();
+    proxy.child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+    let lines: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2, "{stdout}");
+    assert_eq!((&lines[0]["bytes"], lines[0]["error"].is_string()), (&20.into(), true), "{stdout}");
+    assert_eq!((&lines[1]["bytes"], lines[1]["error"].is_null()), (&200_000.into(), true), "{stdout}");
     assert_eq!(lines[1]["target"], rule);
 }
 
@@ -258,8 +258,8 @@ fn five_hundred_programs_at_once_get_their_own_bytes_back() {
     std::thread::scope(|scope| {
         for (program, tcp) in carried.into_iter().enumerate() {
             scope.spawn(move || {
-                let own: Vec<u8> = bytes(100_000).into_iter().map(|byte| byte ^ program as u8).collect();
-                assert!(echoed(tcp, &own) == own, "program {program} got others' bytes");
+                let sent: Vec<u8> = bytes(100_000).into_iter().map(|byte| byte ^ program as u8).collect();
+                assert!(echoed(tcp, &sent) == sent, "program {program} got others' bytes");
             });
         }
     });

@@ -59,9 +59,9 @@ fn copies_outlive_their_server() {
         server.child.wait().unwrap();
         server = again(&users, &server);
         let output = copy.wait_with_output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.success(), "{words:?}: {said}");
-        assert!(said.contains("connecting again") && said.contains("again after"), "{said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{words:?}: {stderr}");
+        assert!(stderr.contains("connecting again") && stderr.contains("again after"), "{stderr}");
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!((&report["reconnections"], &report["error"]), (&1.into(), &Value::Null), "{report}");
         // The summary counts both files and their directory in all attempts.
@@ -102,11 +102,11 @@ fn copies_outlive_a_suspension_of_either_end() {
         sleep(SUSPENSION);
         kill(asleep, Signal::SIGCONT).unwrap();
         let output = copy.wait_with_output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.success(), "{said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{stderr}");
         // A client that slept hears that it was forgotten; one whose server slept hears nothing for 30 s.
         let why = if of_client { "heard nothing for too long" } else { "the peer does not answer" };
-        assert!(said.contains(why) && said.contains("again after"), "{of_client}: {said}");
+        assert!(stderr.contains(why) && stderr.contains("again after"), "{of_client}: {stderr}");
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!((&report["reconnections"], &report["error"]), (&1.into(), &Value::Null), "{report}");
         assert!(fs::read(users.path("back/big")).unwrap() == content);
@@ -126,14 +126,14 @@ fn the_first_connection_waits_for_the_server() {
     let mut copy = users.command("client", &["cp", &server.at("file"), "copied"]);
     let mut copy = copy.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut says = BufReader::new(copy.stderr.take().unwrap());
-    let mut said = String::new();
-    says.read_line(&mut said).unwrap();
-    assert!(said.contains("reports it unreachable; trying for up to 30 s"), "{said}");
+    let mut stderr = String::new();
+    says.read_line(&mut stderr).unwrap();
+    assert!(stderr.contains("reports it unreachable; trying for up to 30 s"), "{stderr}");
     let _again = again(&users, &server);
-    says.read_to_string(&mut said).unwrap();
-    assert!(copy.wait().unwrap().success(), "{said}");
-    assert!(said.ends_with(&format!("tacit: connected to {}\n", server.address)), "{said}");
-    assert_eq!(said.lines().count(), 2, "each is said once: {said}");
+    says.read_to_string(&mut stderr).unwrap();
+    assert!(copy.wait().unwrap().success(), "{stderr}");
+    assert!(stderr.ends_with(&format!("tacit: connected to {}\n", server.address)), "{stderr}");
+    assert_eq!(stderr.lines().count(), 2, "each is said once: {stderr}");
     assert_eq!(fs::read(users.path("copied")).unwrap(), b"contents");
 }
 
@@ -147,9 +147,9 @@ fn a_server_that_is_not_there_is_looked_for_half_a_minute() {
     drop(server);
     #[expect(clippy::disallowed_methods, reason = "how long users wait")]
     let begun = std::time::Instant::now();
-    let said = users.refused("client", &["cp", "-q", &address, "."], 4);
+    let stderr = users.refused("client", &["cp", "-q", &address, "."], 4);
     assert!(begun.elapsed() > Duration::from_secs(20), "{:?}", begun.elapsed());
-    assert!(!said.contains("trying"), "-q: {said}");
+    assert!(!stderr.contains("trying"), "-q: {stderr}");
 }
 
 /// A machine that wakes up: it has no route at first, and its server is there later.
@@ -157,8 +157,8 @@ fn a_server_that_is_not_there_is_looked_for_half_a_minute() {
 #[ignore = "namespaces are root's: ./ci.sh hops"]
 fn the_first_connection_waits_for_a_network() {
     const SCRIPT: &str = "\
-        \"$@\" 2>said & copy=$!
-        until grep -q 'no way there from this machine: Network is unreachable' said; do
+        \"$@\" 2>stderr & copy=$!
+        until grep -q 'no way there from this machine: Network is unreachable' stderr; do
             kill -0 $copy || exit 99
             sleep 0.02
         done
@@ -181,8 +181,8 @@ fn the_first_connection_waits_for_a_network() {
     command.args(["--net", "sh", "-c", SCRIPT, "sh", env!("CARGO_BIN_EXE_tacit")]);
     command.args(["cp", "tack://127.0.0.1/file", "copied"]).current_dir(users.folder.path());
     let status = command.env("XDG_CONFIG_HOME", users.path("client")).status().unwrap();
-    let said = fs::read_to_string(users.path("said")).unwrap();
-    assert!(status.success(), "{status}: {said}");
+    let stderr = fs::read_to_string(users.path("stderr")).unwrap();
+    assert!(status.success(), "{status}: {stderr}");
     assert_eq!(fs::read(users.path("copied")).unwrap(), b"contents");
 }
 

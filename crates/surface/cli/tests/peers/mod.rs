@@ -54,17 +54,17 @@ impl Users {
     /// Runs a command that must succeed. Returns its standard output.
     pub fn done(&self, user: &str, words: &[&str]) -> String {
         let output = self.tacit(user, words);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.success(), "{words:?}: {said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{words:?}: {stderr}");
         String::from_utf8(output.stdout).unwrap()
     }
 
     /// Runs a command that must exit with `code`. Returns its standard error.
     pub fn refused(&self, user: &str, words: &[&str], code: i32) -> String {
         let output = self.tacit(user, words);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
-        said
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {stderr}");
+        stderr
     }
 
     pub fn key(&self, user: &str) -> String {

@@ -104,11 +104,11 @@ fn csv(command: &mut Command) -> (Vec<String>, Vec<csv::StringRecord>) {
 }
 
 /// Whether a CSV field and a JSON value are equal.
-fn is_same(said: &str, value: &Value) -> bool {
+fn is_same(field: &str, value: &Value) -> bool {
     match value {
-        Value::Null => said.is_empty(),
-        Value::String(text) => said == text,
-        value => said.parse().ok() == value.as_f64(),
+        Value::Null => field.is_empty(),
+        Value::String(text) => field == text,
+        value => field.parse().ok() == value.as_f64(),
     }
 }
 
@@ -135,8 +135,8 @@ fn compare_as_csv_has_the_rows_of_json() {
         let keys: Vec<_> = keys.collect();
         assert_eq!((names[0].as_str(), &line[0]), ("scenario", "wlan-11n-150"));
         assert_eq!(names[1..], keys.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>());
-        for ((key, value), said) in keys.iter().zip(line.iter().skip(1)) {
-            assert!(is_same(said, value), "{key} is {value}, not {said}");
+        for ((key, value), field) in keys.iter().zip(line.iter().skip(1)) {
+            assert!(is_same(field, value), "{key} is {value}, not {field}");
         }
     }
     let (names, lines) = csv(&mut compare("--csv", &["--sweep", "wifi.distance=5 m,20m"]));
@@ -192,9 +192,9 @@ fn a_run_as_csv_has_the_values_of_json() {
         let parts = whole[key].as_array().unwrap();
         assert_eq!(lines.len(), parts.len(), "{table}");
         for (line, part) in lines.iter().zip(parts) {
-            for (name, said) in names.iter().zip(line) {
+            for (name, field) in names.iter().zip(line) {
                 if let Some(value) = part.get(name).filter(|value| !value.is_array()) {
-                    assert!(is_same(said, value), "{table}: {name} is {value}, not {said}");
+                    assert!(is_same(field, value), "{table}: {name} is {value}, not {field}");
                 }
             }
         }
@@ -210,9 +210,9 @@ fn a_sweep_is_parquet_or_csv() {
         command.arg(format).args(SHORT);
         command
     };
-    let said = sweep("csv").assert().success().get_output().clone();
-    assert_eq!(said.stdout, b"4 runs in 2 files, 0 of them reused\n");
-    assert_eq!(said.stderr, b"results: tacit-sweep/runs/**/*.csv\n");
+    let output = sweep("csv").assert().success().get_output().clone();
+    assert_eq!(output.stdout, b"4 runs in 2 files, 0 of them reused\n");
+    assert_eq!(output.stderr, b"results: tacit-sweep/runs/**/*.csv\n");
     let again = sweep("csv").assert().success().get_output().stdout.clone();
     assert_eq!(again, b"4 runs in 2 files, 4 of them reused\n");
     let folder = directory.path().join("tacit-sweep/runs/00001-as-written");
@@ -228,13 +228,13 @@ fn a_sweep_warns_of_places_where_nothing_arrives() {
     let directory = empty();
     let distances = "wifi.distance=5 m,20 m,21 m,22 m,23 m,24 m,25 m,26 m";
     let words = ["sweep", "wlan-11n-150", "--seeds", "1", "--schemes", "udp", "--sweep", distances];
-    let said = tacit(directory.path(), &words).args(SHORT).assert().success().get_output().stderr.clone();
-    let said = String::from_utf8(said).unwrap();
-    let warnings: Vec<&str> = said.lines().filter(|line| line.starts_with("tacit: warning: ")).collect();
-    assert_eq!(warnings.len(), 6, "{said}");
+    let stderr = tacit(directory.path(), &words).args(SHORT).assert().success().get_output().stderr.clone();
+    let stderr = String::from_utf8(stderr).unwrap();
+    let warnings: Vec<&str> = stderr.lines().filter(|line| line.starts_with("tacit: warning: ")).collect();
+    assert_eq!(warnings.len(), 6, "{stderr}");
     assert!(
         warnings[0].starts_with("tacit: warning: wifi.distance=20 m: client 1 is out of reach"),
-        "{said}"
+        "{stderr}"
     );
     assert_eq!(warnings[5], "tacit: warning: 2 more of this kind");
 }
@@ -244,13 +244,13 @@ fn the_report_of_a_sweep_is_the_comparison_at_its_places() {
     let directory = empty();
     let options =
         ["--seeds", "2", "--clients", "1,2", "--schemes", "stock,udp", "--sweep", "wired.rate=5Mbps,10Mbps"];
-    let said =
+    let stdout_of =
         |command: &[&str]| tacit(directory.path(), command).assert().success().get_output().stdout.clone();
-    said(&[&["sweep", "wired-10", "--out", "kept"], &options[..], &SHORT[..]].concat());
+    stdout_of(&[&["sweep", "wired-10", "--out", "kept"], &options[..], &SHORT[..]].concat());
     let compared = [&["compare", "wired-10", "--no-report"], &options[..], &SHORT[..]].concat();
-    assert_eq!(said(&["report", "kept"]), said(&compared), "with a table of all places");
-    let json = said(&["report", "kept", "--json"]);
-    assert_eq!(json, said(&[&compared[..], &["--json"]].concat()));
+    assert_eq!(stdout_of(&["report", "kept"]), stdout_of(&compared), "with a table of all places");
+    let json = stdout_of(&["report", "kept", "--json"]);
+    assert_eq!(json, stdout_of(&[&compared[..], &["--json"]].concat()));
     let parts: Value = serde_json::from_slice(&json).unwrap();
     assert_eq!(parts[1]["at"][0], "wired.rate=10Mbps");
     let page = fs::read_to_string(directory.path().join("kept/index.html")).unwrap();
@@ -265,8 +265,9 @@ fn a_sweep_is_plotted_in_the_format_of_the_file() {
     let plotted = ["--plot", "goodput:wired.rate", "-o", "a.svg", "-o", "a.pdf", "-o", "a.csv"];
     let sweep =
         |more: &[&str]| tacit(directory.path(), &[&["sweep"], &options[..], &SHORT[..], more].concat());
-    let said = sweep(&[&["--format", "csv"], &plotted[..]].concat()).assert().success().get_output().clone();
-    assert!(String::from_utf8(said.stderr).unwrap().starts_with("plot: a.svg\nplot: a.pdf\nplot: a.csv\n"));
+    let output =
+        sweep(&[&["--format", "csv"], &plotted[..]].concat()).assert().success().get_output().clone();
+    assert!(String::from_utf8(output.stderr).unwrap().starts_with("plot: a.svg\nplot: a.pdf\nplot: a.csv\n"));
     let read = |name: &str| fs::read(directory.path().join(name)).unwrap();
     let (svg, csv) = (String::from_utf8(read("a.svg")).unwrap(), read("a.csv"));
     for text in ["wired-10: goodput over wired.rate", "wired.rate (Mbps)", "goodput (Mb/s)", "stock", "udp"] {
@@ -285,13 +286,13 @@ fn a_sweep_is_plotted_in_the_format_of_the_file() {
         .assert()
         .success();
     assert_eq!((&read("b.csv"), &read("c.csv")), (&csv, &csv));
-    for (words, said) in [
+    for (words, expected) in [
         (&["--plot", "goodput:wired.delay"][..], "wired.delay is not swept; allowed: goodput:wired.rate"),
         (&["--plot", "goodput", "-o", "a.png"], "a.png ends in no format of plots"),
         (&["--plot", "godput"], "did you mean"),
     ] {
         let error = sweep(words).assert().code(2).get_output().stderr.clone();
-        assert!(String::from_utf8(error).unwrap().contains(said), "{said}");
+        assert!(String::from_utf8(error).unwrap().contains(expected), "{expected}");
     }
 }
 
@@ -318,8 +319,8 @@ fn a_figure_is_judged_again_without_running() {
         command
     };
     let nothing = figure(&["--from", "f"]).assert().code(2).get_output().stderr.clone();
-    let said = "tacit: f/hack-fig6: 1 of 1 runs are missing: ";
-    assert!(String::from_utf8(nothing).unwrap().starts_with(said));
+    let expected = "tacit: f/hack-fig6: 1 of 1 runs are missing: ";
+    assert!(String::from_utf8(nothing).unwrap().starts_with(expected));
     let all = tacit(directory.path(), &["figure", "--all", "--from", "f"])
         .assert()
         .code(2)
@@ -328,18 +329,18 @@ fn a_figure_is_judged_again_without_running() {
         .clone();
     assert_eq!(String::from_utf8(all).unwrap(), "tacit: f: No such file or directory (os error 2)\n");
     assert!(!directory.path().join("f").exists());
-    let made = json(&mut figure(&["--json", "--report", "f"]));
+    let report = json(&mut figure(&["--json", "--report", "f"]));
     // A cache without the run, and a deleted page.
     let page = directory.path().join("f/index.html");
     let drawn = fs::read(&page).unwrap();
     fs::remove_file(&page).unwrap();
     let judged =
         json(figure(&["--json", "--from", "f"]).env("TACIT_CACHE_DIR", directory.path().join("other")));
-    assert_eq!(judged, made);
+    assert_eq!(judged, report);
     assert_eq!(fs::read(&page).unwrap(), drawn);
     assert!(!directory.path().join("other").exists() && !directory.path().join("tacit-report").exists());
     let judged = json(&mut figure(&["--json", "--from", "f", "--no-report"]));
-    assert_eq!((&judged["claims"], judged["svg"].is_null()), (&made["claims"], true));
+    assert_eq!((&judged["claims"], judged["svg"].is_null()), (&report["claims"], true));
 }
 
 #[test]
@@ -393,9 +394,9 @@ fn a_cache_that_cannot_be_written_is_said_once() {
     let mut compare = tacit(directory.path(), &["compare", "wlan-11n-150", "--quick", "--clients", "1"]);
     let output = compare.env("TACIT_CACHE_DIR", directory.path().join("file")).output().unwrap();
     assert!(output.status.success());
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(said.matches("not cached").count(), 1, "{said}");
-    assert!(said.contains("tacit: results are not cached from here on: "), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(stderr.matches("not cached").count(), 1, "{stderr}");
+    assert!(stderr.contains("tacit: results are not cached from here on: "), "{stderr}");
 }
 
 #[test]
@@ -461,10 +462,13 @@ fn the_exit_code_tells_whether_a_claim_failed() {
         fs::write(directory.path().join("mine.toml"), text).unwrap();
         let output =
             tacit(directory.path(), &["figure", "mine.toml", "--json", "--no-report"]).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "at least {at_least}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "at least {at_least}: {stderr}");
         if code == 2 {
-            assert!(said.contains("measured = [1, 2.5] beside it") && said.lines().count() == 1, "{said}");
+            assert!(
+                stderr.contains("measured = [1, 2.5] beside it") && stderr.lines().count() == 1,
+                "{stderr}"
+            );
             continue;
         }
         let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -493,13 +497,16 @@ fn conditions_end_with_1_and_are_written_for_ci() {
     arguments.extend(["--junit", "<&>.xml"]);
     let output = tacit(directory.path(), &arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
-    let lines: Vec<&str> = said.lines().collect();
-    assert_eq!(lines.len(), 3, "{said}");
-    assert!(lines[0].starts_with("tacit: broken: wlan-11n-150, 1 client, stock: goodput_mbps is "), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let lines: Vec<&str> = stderr.lines().collect();
+    assert_eq!(lines.len(), 3, "{stderr}");
+    assert!(
+        lines[0].starts_with("tacit: broken: wlan-11n-150, 1 client, stock: goodput_mbps is "),
+        "{stderr}"
+    );
     assert!(
         lines[1].starts_with("tacit: broken: wlan-11n-150, 1 client, hack-batch: goodput_mbps is "),
-        "{said}"
+        "{stderr}"
     );
     assert_eq!(lines[2], "tacit: broken: tacit compare: no results of udp");
     let xml = fs::read_to_string(directory.path().join("<&>.xml")).unwrap();
@@ -521,12 +528,12 @@ fn a_run_is_held_against_its_metrics() {
         (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
     };
     assert_eq!(with("goodput_kbps < 100").0, 0);
-    let (code, said) = with("airtime_idle > 0");
+    let (code, stderr) = with("airtime_idle > 0");
     assert_eq!(code, 1, "a metric without a value is no pass");
-    assert!(said.contains("airtime_idle has no value here"), "{said}");
-    let (code, said) = with("goodput_mps < 1");
-    assert_eq!((code, said.lines().count()), (2, 1));
-    assert!(said.contains("nothing is called goodput_mps, did you mean \"goodput_bps\"?"), "{said}");
+    assert!(stderr.contains("airtime_idle has no value here"), "{stderr}");
+    let (code, stderr) = with("goodput_mps < 1");
+    assert_eq!((code, stderr.lines().count()), (2, 1));
+    assert!(stderr.contains("nothing is called goodput_mps, did you mean \"goodput_bps\"?"), "{stderr}");
 }
 
 #[test]
@@ -681,10 +688,10 @@ fn an_interrupted_comparison_resumes() {
     Process::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     let interrupted = child.wait_with_output().unwrap();
     assert_eq!(interrupted.status.code(), Some(130));
-    let said = String::from_utf8(interrupted.stderr).unwrap();
+    let stderr = String::from_utf8(interrupted.stderr).unwrap();
     assert!(
-        said.ends_with("runs finished and kept in out; the same command again makes the others\n"),
-        "{said}"
+        stderr.ends_with("runs finished and kept in out; the same command again makes the others\n"),
+        "{stderr}"
     );
     let kept = fs::read_to_string(&record).unwrap().lines().count();
     assert!((5..600).contains(&kept), "{kept}");
@@ -758,11 +765,11 @@ fn a_capture_of_a_mixed_cell_has_both_formats() {
         return;
     };
     assert_eq!(wrong, 0);
-    let of = |address: u8| format!("wlan.addr == 02:00:00:00:00:0{address}");
-    assert!(tshark(&format!("radiotap.vht.bw == 4 && {}", of(1))).unwrap() > 100);
-    assert!(tshark(&format!("radiotap.he.data_6.nsts == 2 && {}", of(2))).unwrap() > 100);
-    assert_eq!(tshark(&format!("radiotap.vht.bw == 4 && {}", of(2))), Some(0));
-    assert_eq!(tshark(&format!("radiotap.he.data_6.nsts == 2 && {}", of(1))), Some(0));
+    let address_filter = |address: u8| format!("wlan.addr == 02:00:00:00:00:0{address}");
+    assert!(tshark(&format!("radiotap.vht.bw == 4 && {}", address_filter(1))).unwrap() > 100);
+    assert!(tshark(&format!("radiotap.he.data_6.nsts == 2 && {}", address_filter(2))).unwrap() > 100);
+    assert_eq!(tshark(&format!("radiotap.vht.bw == 4 && {}", address_filter(2))), Some(0));
+    assert_eq!(tshark(&format!("radiotap.he.data_6.nsts == 2 && {}", address_filter(1))), Some(0));
 }
 
 #[test]

@@ -33,10 +33,10 @@ fn tacit() -> Command {
 /// A page with two schemes, and the program's report about it.
 fn page(directory: &Path) -> (PathBuf, Value) {
     let path = directory.join("page.html");
-    let made =
+    let output =
         tacit().args(["explore", "wlan-11n-150", "--json"]).args(RUN).arg("-o").arg(&path).output().unwrap();
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    (path, serde_json::from_slice(&made.stdout).unwrap())
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    (path, serde_json::from_slice(&output.stdout).unwrap())
 }
 
 fn picture(name: &str) -> PathBuf {
@@ -48,8 +48,8 @@ fn picture(name: &str) -> PathBuf {
 fn nothing_went_wrong(browser: &mut Browser, page: &Path) {
     let (complaints, asked) = browser.complaints();
     assert_eq!(complaints, Vec::<String>::new());
-    let own = format!("file://{}", page.canonicalize().unwrap().display());
-    assert_eq!(asked, [own], "nothing but the page itself is asked for");
+    let page_url = format!("file://{}", page.canonicalize().unwrap().display());
+    assert_eq!(asked, [page_url], "nothing but the page itself is asked for");
 }
 
 /// Duration of the range shown by a time line, according to the table below it.
@@ -60,9 +60,9 @@ fn stretch(browser: &mut Browser) -> String {
 #[test]
 fn json_says_what_was_written_and_the_digest_is_that_of_the_run() {
     let directory = tempfile::tempdir().unwrap();
-    let (path, said) = page(directory.path());
-    assert_eq!(said["bytes"], std::fs::metadata(&path).unwrap().len());
-    for (scheme, name) in said["schemes"].as_array().unwrap().iter().zip(["stock", "hack-more-data"]) {
+    let (path, report) = page(directory.path());
+    assert_eq!(report["bytes"], std::fs::metadata(&path).unwrap().len());
+    for (scheme, name) in report["schemes"].as_array().unwrap().iter().zip(["stock", "hack-more-data"]) {
         assert_eq!(scheme["scheme"], name);
         assert!(scheme["frames"].as_u64().unwrap() > 500, "{scheme}");
         let run =
@@ -103,8 +103,8 @@ fn a_failed_write_is_one_line_and_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("missing").join("page.html");
     let failed = tacit().args(["explore", "-o"]).arg(&path).assert().code(2);
-    let said = String::from_utf8(failed.get_output().stderr.clone()).unwrap();
-    assert!(said.contains("missing/page.html") && said.lines().count() == 1, "{said}");
+    let stderr = String::from_utf8(failed.get_output().stderr.clone()).unwrap();
+    assert!(stderr.contains("missing/page.html") && stderr.lines().count() == 1, "{stderr}");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
@@ -112,7 +112,7 @@ fn a_failed_write_is_one_line_and_leaves_nothing() {
 fn a_reader_finds_frames_by_keys_pointer_and_words() {
     let Some(mut browser) = Browser::start(WIDE) else { return };
     let directory = tempfile::tempdir().unwrap();
-    let (page, said) = page(directory.path());
+    let (page, report) = page(directory.path());
     browser.prefer("light");
     browser.open(&page);
     browser.until("'ready' in document.documentElement.dataset");
@@ -120,7 +120,7 @@ fn a_reader_finds_frames_by_keys_pointer_and_words() {
     assert_eq!(stretch(&mut browser), "2 s", "all of the run to begin with");
     browser.picture(&picture("light-all"), false);
     // The page decodes the numbers that the program wrote.
-    for (column, scheme) in said["schemes"].as_array().unwrap().iter().enumerate() {
+    for (column, scheme) in report["schemes"].as_array().unwrap().iter().enumerate() {
         let cell = format!("document.querySelectorAll('table tbody tr')[1].cells[{}].innerText", column + 1);
         let shown: String =
             browser.value(&cell).as_str().unwrap().chars().filter(char::is_ascii_digit).collect();
@@ -147,9 +147,12 @@ fn a_reader_finds_frames_by_keys_pointer_and_words() {
     browser.key("Enter");
     browser.settle();
     assert!(browser.text("output").starts_with("1 of "), "{}", browser.text("output"));
-    let told = browser.text("[aria-live]");
-    assert!(told.contains("Block Ack to ap") && told.contains("bytes of compressed ACKs"), "{told}");
-    assert!(told.starts_with("hack-more-data"), "stock has none: {told}");
+    let announced = browser.text("[aria-live]");
+    assert!(
+        announced.contains("Block Ack to ap") && announced.contains("bytes of compressed ACKs"),
+        "{announced}"
+    );
+    assert!(announced.starts_with("hack-more-data"), "stock has none: {announced}");
     browser.key("Escape");
     browser.key("n");
     assert!(browser.text("output").starts_with("2 of "));
@@ -170,8 +173,11 @@ fn a_reader_finds_frames_by_keys_pointer_and_words() {
     browser.value("document.querySelector('input[type=search]').select()");
     browser.write("t=0.8s");
     browser.key("Escape");
-    let told = browser.text("[aria-live]");
-    assert!(["at 0.79", "at 0.80"].iter().any(|time| told.contains(time)), "on the air then: {told}");
+    let announced = browser.text("[aria-live]");
+    assert!(
+        ["at 0.79", "at 0.80"].iter().any(|time| announced.contains(time)),
+        "on the air then: {announced}"
+    );
 
     // The full range again, then zooming with the wheel over the middle, and with a box.
     browser.key("0");
@@ -201,8 +207,11 @@ fn a_reader_finds_frames_by_keys_pointer_and_words() {
     // A clicked item is selected.
     browser.key("0");
     browser.click(lanes, (0.5, 0.2));
-    let told = browser.text("[aria-live]");
-    assert!(told.contains("ap sends data") && told.contains("at 0.9"), "the middle of two seconds: {told}");
+    let announced = browser.text("[aria-live]");
+    assert!(
+        announced.contains("ap sends data") && announced.contains("at 0.9"),
+        "the middle of two seconds: {announced}"
+    );
     nothing_went_wrong(&mut browser, &page);
 }
 

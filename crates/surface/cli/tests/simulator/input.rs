@@ -20,14 +20,14 @@ fn refused(directory: &Path, arguments: &[&str]) -> String {
 #[test]
 fn names_that_are_nearly_right_are_suggested() {
     let directory = tempfile::tempdir().unwrap();
-    let told = |arguments: &[&str]| refused(directory.path(), arguments);
+    let line_of = |arguments: &[&str]| refused(directory.path(), arguments);
     for (arguments, meant) in [
         (&["compare", "--schemes", "hack"][..], "hack-more-data"),
         (&["run", "wlan-11n-150", "--scheme", "reno"], "newreno"),
         (&["run", "wlan-11n-150", "--set", "tcp.congestion=Reno"], "newreno"),
         (&["run", "wlan-11n-150", "--fail-if", "goodput > 3"], "goodput_bps"),
     ] {
-        let line = told(arguments);
+        let line = line_of(arguments);
         assert!(line.contains(&format!(", did you mean \"{meant}\"?; allowed: ")), "{arguments:?}: {line}");
         assert!(line.len() < 400, "{arguments:?}: {line}");
     }
@@ -36,12 +36,12 @@ fn names_that_are_nearly_right_are_suggested() {
 #[test]
 fn a_sweep_names_its_own_option_and_limits_have_units() {
     let directory = tempfile::tempdir().unwrap();
-    let told = |arguments: &[&str]| refused(directory.path(), arguments);
+    let line_of = |arguments: &[&str]| refused(directory.path(), arguments);
     for command in ["sweep", "compare"] {
-        let line = told(&[command, "wlan-11n-150", "--sweep", "wifi.distance=5 m,0 m"]);
+        let line = line_of(&[command, "wlan-11n-150", "--sweep", "wifi.distance=5 m,0 m"]);
         assert_eq!(line, "tacit: --sweep wifi.distance: \"0 m\" is out of range; allowed: 0.1 m to 100 km");
         let line =
-            told(&[command, "wlan-11n-150", "--sweep", "wired.delay=1ms", "--set", "wifi.distance=0 m"]);
+            line_of(&[command, "wlan-11n-150", "--sweep", "wired.delay=1ms", "--set", "wifi.distance=0 m"]);
         assert!(line.starts_with("tacit: --set wifi.distance: "), "{line}");
     }
 }

@@ -95,11 +95,11 @@ fn stats_have_the_promised_keys() {
 fn a_capture_goes_there_and_back() {
     let directory = prepared();
     for cid in ["small", "large"] {
-        let made = json(
+        let summary = json(
             directory.path(),
             &["compress", "acks.pcap", "a.rohc", "--repeat", "3", "--cid", cid, "--json"],
         );
-        assert_eq!(made["packets"], 50);
+        assert_eq!(summary["packets"], 50);
         tacit(directory.path(), &["decompress", "a.rohc", "b.pcap", "--cid", cid]).assert().success();
         let read = |name: &str| fs::read(directory.path().join(name)).unwrap();
         assert_eq!(read("b.pcap"), read("acks.pcap"));

@@ -26,11 +26,11 @@ fn explain_names_value_unit_meaning_and_origin() {
     let directory = tempfile::tempdir().unwrap();
     let arguments = ["explain", "wlan-11n-150", "wifi", "--set", "wifi.retry-limit=3", "--json"];
     let explained: Value = serde_json::from_str(&stdout(&mut tacit(directory.path(), &arguments))).unwrap();
-    let of =
+    let setting =
         |key: &str| explained["settings"].as_array().unwrap().iter().find(|row| row["key"] == key).unwrap();
-    assert_eq!(of("wifi.retry-limit")["origin"], "--set");
-    assert_eq!(of("wifi.lifetime")["unit"], "ms");
-    assert!(of("wifi.lifetime")["meaning"].as_str().unwrap().contains("MPDU"));
+    assert_eq!(setting("wifi.retry-limit")["origin"], "--set");
+    assert_eq!(setting("wifi.lifetime")["unit"], "ms");
+    assert!(setting("wifi.lifetime")["meaning"].as_str().unwrap().contains("MPDU"));
     let text = stdout(&mut tacit(directory.path(), &["explain", "wired-10", "--scheme", "tcp-l8"]));
     let line = text.lines().find(|line| line.starts_with("tcp.ack-every")).unwrap();
     assert!(line.contains("scheme tcp-l8"), "{line}");
@@ -49,13 +49,13 @@ fn explain_and_shell_understand_the_words_of_a_link() {
         &words(&["explain", "wifi", "wired.delay", "clients.count"], &["--json"]),
     ));
     let explained: Value = serde_json::from_str(&explained).unwrap();
-    let of = |key: &str| {
+    let value_of = |key: &str| {
         let rows = explained["settings"].as_array().unwrap();
         let row = rows.iter().find(|row| row["key"] == key).unwrap_or_else(|| panic!("no {key}"));
         row["value"].as_str().unwrap().trim_matches('"').to_owned()
     };
-    assert!(of("wifi.rate").starts_with("1201"), "{}", of("wifi.rate"));
-    let given = ["wifi.channel-width", "wired.delay", "clients.count"].map(of);
+    assert!(value_of("wifi.rate").starts_with("1201"), "{}", value_of("wifi.rate"));
+    let given = ["wifi.channel-width", "wired.delay", "clients.count"].map(value_of);
     assert_eq!(given, ["80 MHz", "15000 us", "3"]);
     let short = ["run.duration=300ms", "run.measure-from=100ms", "clients.stagger=20ms"];
     let short: Vec<&str> = short.iter().flat_map(|set| ["--set", *set]).chain(["--json"]).collect();
@@ -140,7 +140,7 @@ fn advice_comes_with_its_runs_and_takes_what_a_capture_says() {
         assert_eq!(other["choices"].as_array().unwrap().len(), 6, "{other}");
     }
     assert!(directory.path().join("runs/index.html").is_file());
-    for (wrong, said) in [
+    for (wrong, expected) in [
         (&["why", "runs", "--schemes", "stock"][..], "stock is not two schemes"),
         (&["why", "runs", "--quick"], "runs is a results directory"),
         (&["advise", "--rate", "3Mbps"], "--rate: 802.11n has no rate 3Mbps"),
@@ -151,7 +151,7 @@ fn advice_comes_with_its_runs_and_takes_what_a_capture_says() {
     ] {
         let output = tacit(directory.path(), wrong).assert().code(2).get_output().stderr.clone();
         let error = String::from_utf8(output).unwrap();
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
 }
 
@@ -166,8 +166,8 @@ fn an_audit_reads_standard_input() {
     piped.write_stdin(fs::read(directory.path().join("air.pcapng")).unwrap());
     assert_eq!(stdout(&mut piped).replace("standard input: ", "air.pcapng: "), of_file);
     let nothing = tacit(directory.path(), &["audit", "-"]).write_stdin("").assert().code(2);
-    let said = String::from_utf8_lossy(&nothing.get_output().stderr).into_owned();
-    assert!(said.contains("standard input: is empty; a pcap or pcapng file is needed"), "{said}");
+    let stderr = String::from_utf8_lossy(&nothing.get_output().stderr).into_owned();
+    assert!(stderr.contains("standard input: is empty; a pcap or pcapng file is needed"), "{stderr}");
 }
 
 #[test]
@@ -179,16 +179,16 @@ fn a_run_says_what_it_was_asked_for_in_vain() {
         arguments.extend(SHORT);
         arguments.extend(set);
         let output = tacit(directory.path(), &arguments).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        (serde_json::from_slice::<Value>(&output.stdout).unwrap()["warnings"].clone(), said)
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        (serde_json::from_slice::<Value>(&output.stdout).unwrap()["warnings"].clone(), stderr)
     };
     let in_vain = "--set tcp.ack-every=4 changes nothing under tcp-l8: see tacit explain hack-2014-11n-150 tcp.ack-every";
     let late = "1 of 3 flows start after measuring began at 100ms, the last at 200ms: run.measure-from, \
                 run.start-spread and start say when";
     let third = ["--set", "client[3].start=200 ms"];
-    let (warnings, said) = run(&[&["--set", "tcp.ack-every=4"][..], &third].concat());
+    let (warnings, stderr) = run(&[&["--set", "tcp.ack-every=4"][..], &third].concat());
     assert_eq!(warnings, serde_json::json!([in_vain, late]));
-    assert_eq!(said, format!("tacit: warning: {in_vain}\ntacit: warning: {late}\n"));
+    assert_eq!(stderr, format!("tacit: warning: {in_vain}\ntacit: warning: {late}\n"));
     assert_eq!(run(&["--set", "clients.stagger=10 ms"]), (serde_json::json!([]), String::new()));
 }
 
@@ -285,10 +285,10 @@ fn compared_runs_are_not_made_again() {
         let files = shelves.flat_map(|shelf| fs::read_dir(shelf.unwrap().path()).unwrap());
         files.map(|file| file.unwrap().path()).collect::<Vec<_>>()
     };
-    let made = entries().len();
-    assert!(made >= 20, "{made} entries");
+    let entry_count = entries().len();
+    assert!(entry_count >= 20, "{entry_count} entries");
     assert_eq!(stdout(&mut tacit(directory.path(), &arguments)), first);
-    assert_eq!(entries().len(), made);
+    assert_eq!(entries().len(), entry_count);
     // A damaged entry is reported and has no other effect.
     let damaged = &entries()[0];
     fs::write(damaged, "nonsense").unwrap();
@@ -312,8 +312,8 @@ fn quick_runs_are_short_and_few_unless_told_otherwise() {
     // The thirtieth client starts at 2.9 s. The measurement starts a second later and takes 3 s.
     let many = run(&["run", "wlan-11n-150", "--clients", "30", "--quick", "--json"]);
     assert_eq!(many["measured_s"], 3.0);
-    let told = run(&["run", "wired-10", "--quick", "--set", "run.duration=2s", "--json"]);
-    assert_eq!(told["measured_s"], 1.0);
+    let overridden = run(&["run", "wired-10", "--quick", "--set", "run.duration=2s", "--json"]);
+    assert_eq!(overridden["measured_s"], 1.0);
     let compared = run(&[
         "compare",
         "wired-10",
@@ -358,8 +358,8 @@ fn published_crates_carry_the_licences() {
         .map(|name| format!("core/{name}"));
     for krate in core.iter().map(String::as_str).chain(["network/net", "network/quinn", "network/tack"]) {
         for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {
-            let own = fs::read(root.join("crates").join(krate).join(licence)).unwrap();
-            assert!(own == fs::read(root.join(licence)).unwrap(), "{krate}/{licence}");
+            let copied = fs::read(root.join("crates").join(krate).join(licence)).unwrap();
+            assert!(copied == fs::read(root.join(licence)).unwrap(), "{krate}/{licence}");
         }
     }
 }

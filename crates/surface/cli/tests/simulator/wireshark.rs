@@ -25,8 +25,8 @@ fn tshark(directory: &Path, file: &str, arguments: &[&str]) -> Option<String> {
     command.current_dir(directory).args(["-X", &script, "-r", file]).args(arguments);
     match command.output() {
         Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert!(!said.contains("Lua"), "{said}");
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert!(!stderr.contains("Lua"), "{stderr}");
             Some(String::from_utf8_lossy(&output.stdout).into_owned())
         }
         Err(error) => {

@@ -74,7 +74,7 @@ fn signal(child: &Child, signal: Signal) {
 struct Ended {
     /// `None` if it was killed.
     code: Option<i32>,
-    said: String,
+    stderr: String,
     /// It was killed or terminated before.
     is_signalled: bool,
 }
@@ -88,9 +88,9 @@ fn run(world: &World, mut command: Command, draws: &mut Draws) -> Ended {
     let (mut is_ill, mut is_signalled) = (ill < 4, false);
     loop {
         if let Some(status) = child.try_wait().unwrap() {
-            let mut said = String::new();
-            child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-            return Ended { code: status.code(), said, is_signalled };
+            let mut stderr = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+            return Ended { code: status.code(), stderr, is_signalled };
         }
         if is_ill && begun.elapsed() >= Duration::from_millis(at) {
             is_ill = false;
@@ -132,27 +132,27 @@ impl Mirror<'_> {
             let turn = world.turn()?;
             let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
             let begun = Instant::now();
-            let Ended { code, said, is_signalled } = run(world, site.users.command("client", &words), draws);
+            let Ended { code, stderr, is_signalled } = run(world, site.users.command("client", &words), draws);
             add(&world.done.copies);
             if !is_signalled && code != Some(0) {
                 add(&world.done.copies_gave_up);
-                eprintln!("soak: after {:?}: {:?}: {code:?}: {said}", begun.elapsed(), self.words);
+                eprintln!("soak: after {:?}: {:?}: {code:?}: {stderr}", begun.elapsed(), self.words);
             }
             // 1: a killed copy may still be writing; 3 and 4: the server failed, or the path to it; 130: it was
             // terminated.
-            assert!(matches!(code, None | Some(0 | 1 | 3 | 4 | 130)), "{:?}: {code:?}: {said}", self.words);
+            assert!(matches!(code, None | Some(0 | 1 | 3 | 4 | 130)), "{:?}: {code:?}: {stderr}", self.words);
             let found = read(&self.to);
             if code == Some(0) {
                 assert!(found == *self.after, "{:?}: {}", self.words, differences(&found, self.after));
                 return Some(());
             }
-            assert!(code.is_none() || !said.is_empty(), "{:?}: {code:?} without a word", self.words);
+            assert!(code.is_none() || !stderr.is_empty(), "{:?}: {code:?} without a word", self.words);
             add(&world.done.copies_failed);
             for (name, bytes) in &found {
                 let is_whole = [&self.before, self.after].map(|files| files.get(name) == Some(bytes));
                 assert!(
                     is_whole.contains(&true),
-                    "{:?}: {name} is neither old nor new after {said}",
+                    "{:?}: {name} is neither old nor new after {stderr}",
                     self.words
                 );
             }
@@ -163,15 +163,15 @@ impl Mirror<'_> {
 }
 
 fn differences(found: &Files, wanted: &Files) -> String {
-    let mut said = String::new();
+    let mut text = String::new();
     for name in found.keys().chain(wanted.keys()) {
         let [is, should] = [found, wanted].map(|files| files.get(name));
         if is != should {
             let len = |bytes: Option<&Vec<u8>>| bytes.map(Vec::len);
-            said.push_str(&format!("{name}: {:?} bytes, not {:?}; ", len(is), len(should)));
+            text.push_str(&format!("{name}: {:?} bytes, not {:?}; ", len(is), len(should)));
         }
     }
-    said
+    text
 }
 
 /// Repeatedly mirrors a changing tree to the server, and from there to another directory.
@@ -234,10 +234,10 @@ pub fn full_disks(world: &World, site: &Site, lane: u64) {
         command.args([&site.at(&tree), &disk]).current_dir(site.users.folder.path());
         command.env("XDG_CONFIG_HOME", site.users.path("client"));
         // Never killed, because the signal would reach the shell instead of the copy.
-        let (code, said) = run_well(world, command);
-        assert!(matches!(code, Some(1 | 3 | 4)), "{code:?}: {said}");
+        let (code, stderr) = run_well(world, command);
+        assert!(matches!(code, Some(1 | 3 | 4)), "{code:?}: {stderr}");
         if code == Some(1) {
-            assert!(said.contains("big: ") && said.contains("No space left on device"), "{said}");
+            assert!(stderr.contains("big: ") && stderr.contains("No space left on device"), "{stderr}");
             add(&world.done.disks_full);
         }
         drop(turn);
@@ -251,9 +251,9 @@ fn run_well(world: &World, mut command: Command) -> (Option<i32>, String) {
     let begun = Instant::now();
     loop {
         if let Some(status) = child.try_wait().unwrap() {
-            let mut said = String::new();
-            child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-            return (status.code(), said);
+            let mut stderr = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+            return (status.code(), stderr);
         }
         if begun.elapsed() > BOUND + world.outage {
             signal(&child, Signal::SIGKILL);

@@ -171,17 +171,17 @@ fn soak(seed: u64, span: Duration, looks: u32, outage: Duration) {
         world.is_over.store(true, Relaxed);
     });
     for program in 0..held[0].len() {
-        let of: Vec<&Held> = held.iter().map(|held| &held[program]).collect();
-        let name = of[0].name;
+        let samples: Vec<&Held> = held.iter().map(|held| &held[program]).collect();
+        let name = samples[0].name;
         let most = |held: &[&Held]| held.iter().map(|held| held.resident_kb).max().unwrap();
-        let (first, then) = of.split_at(of.len().div_ceil(2));
+        let (first, then) = samples.split_at(samples.len().div_ceil(2));
         assert!(
-            then.iter().all(|held| held.descriptors <= of[0].descriptors),
-            "descriptors of {name}: {of:?}"
+            then.iter().all(|held| held.descriptors <= samples[0].descriptors),
+            "descriptors of {name}: {samples:?}"
         );
         // In the first half, the caches of allocators have been filled.
         let bound_kb = most(first) * 5 / 4 + 16_384;
-        assert!(then.is_empty() || most(then) <= bound_kb, "memory of {name}: {of:?}");
+        assert!(then.is_empty() || most(then) <= bound_kb, "memory of {name}: {samples:?}");
     }
     let Done { copies, echoes, stalls, weathers, .. } = &world.done;
     for (counter, name) in

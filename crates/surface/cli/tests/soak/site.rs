@@ -129,8 +129,8 @@ impl Site {
     }
 
     fn pids(&self) -> [u32; 3] {
-        let of = |running: &Mutex<Running>| running.lock().unwrap().child.id();
-        [of(&self.files), of(&self.carrier), self.programs.child.id()]
+        let pid_of = |running: &Mutex<Running>| running.lock().unwrap().child.id();
+        [pid_of(&self.files), pid_of(&self.carrier), self.programs.child.id()]
     }
 
     /// Stops one of the programs for a while.

@@ -11,8 +11,8 @@ const RTTS: [u64; 3] = [10, 80, 200];
 /// The bottleneck.
 const MBPS: u64 = 40;
 
-fn percent(estimate: BitRate, of: BitRate) -> u64 {
-    (estimate.as_bps() * 100 + of.as_bps() / 2) / of.as_bps()
+fn percent(estimate: BitRate, reference: BitRate) -> u64 {
+    (estimate.as_bps() * 100 + reference.as_bps() / 2) / reference.as_bps()
 }
 
 /// At each round-trip time: 97 % and more of the bottleneck, its rate known, and at least once in a cycle no queue.

@@ -95,19 +95,19 @@ fn capwap_carries_802_11_in_either_order_of_bytes_or_ethernet() {
     let with_mac: &[u8] = &[0, 0x20, 0x03, 0x10, 0, 0, 0, 0, 6, 1, 2, 3, 4, 5, 6, 0];
     let plain: &[u8] = &[0, 0x10, 0x02, 0, 0, 0, 0, 0];
     let first_fragment: &[u8] = &[0, 0x10, 0x03, 0x80, 0, 7, 0, 0];
-    let of = |header: &[u8], frame: &[u8]| read(1, &udp(5247, 40_000, &joined(&[header, frame])));
+    let read_inside = |header: &[u8], frame: &[u8]| read(1, &udp(5247, 40_000, &joined(&[header, frame])));
     let found = (Verdict::Read, vec![(20, 20)]);
     for (header, frame) in
         [(native, &mpdu), (native, &swapped), (with_mac, &mpdu), (plain, &ethernet), (first_fragment, &mpdu)]
     {
-        assert_eq!(of(header, frame), found, "{header:?}");
+        assert_eq!(read_inside(header, frame), found, "{header:?}");
         assert_eq!(read(1, &udp(40_000, 5247, &joined(&[header, frame]))), found, "{header:?}");
     }
     // A later fragment, a keep-alive, and DTLS.
     for header in
         [[0, 0x10, 0x03, 0x80, 0, 7, 0, 0x40], [0, 0x10, 0x03, 8, 0, 0, 0, 0], [1, 0, 0, 0, 22, 1, 0, 0]]
     {
-        assert!(of(&header, &mpdu).1.iter().all(|found| *found != (20, 20)), "{header:?}");
+        assert!(read_inside(&header, &mpdu).1.iter().all(|found| *found != (20, 20)), "{header:?}");
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) struct TunnelHeader<'a> {
 impl<'a> TunnelHeader<'a> {
     /// Parses the tunnel header of an IP packet; `None` if there is none. The header must be well-formed, because a
     /// port alone does not prove that it is a tunnel.
-    pub fn of(ip: Cursor<'a>) -> Option<Self> {
+    pub fn parse(ip: Cursor<'a>) -> Option<Self> {
         let headers = Headers::read(ip.bytes)?;
         if headers.fragment == Fragment::Later {
             return None;
@@ -100,18 +100,18 @@ fn gre(packet: Cursor<'_>) -> Option<TunnelHeader<'_>> {
     Some(match protocol {
         // ERSPAN type I has neither a header of its own nor a sequence number in the GRE header.
         ERSPAN_2 => {
-            let own = if flags & SEQUENCE != 0 { 8 } else { 0 };
-            TunnelHeader { name: "ERSPAN", inside: Inside::Ethernet, payload: payload.skip(own)? }
+            let header_len = if flags & SEQUENCE != 0 { 8 } else { 0 };
+            TunnelHeader { name: "ERSPAN", inside: Inside::Ethernet, payload: payload.skip(header_len)? }
         }
         ERSPAN_3 => {
             let has_subheader = payload.u8_at(11)? & 1 != 0;
-            let own = if has_subheader { 20 } else { 12 };
-            TunnelHeader { name: "ERSPAN", inside: Inside::Ethernet, payload: payload.skip(own)? }
+            let header_len = if has_subheader { 20 } else { 12 };
+            TunnelHeader { name: "ERSPAN", inside: Inside::Ethernet, payload: payload.skip(header_len)? }
         }
         // A redirect header of four bytes may precede the packet, whose first nibble is an IP version.
         WCCP => {
-            let own = if matches!(payload.u8_at(0)? >> 4, 4 | 6) { 0 } else { 4 };
-            TunnelHeader { name: "GRE", inside: Inside::Ip, payload: payload.skip(own)? }
+            let header_len = if matches!(payload.u8_at(0)? >> 4, 4 | 6) { 0 } else { 4 };
+            TunnelHeader { name: "GRE", inside: Inside::Ip, payload: payload.skip(header_len)? }
         }
         // Between Aruba access points and controllers: 802.11 frames without FCS.
         0x8200..=0x82ff => {

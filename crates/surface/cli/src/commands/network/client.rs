@@ -90,7 +90,7 @@ impl Client {
             // A server whose invitation has ended closes the connection, before or after the first bytes.
             Failure::Network(
                 NetworkFailure::Pair(PairError::Stream(error)) | NetworkFailure::Copy(error),
-            ) => self.said_by(server, error),
+            ) => self.explain_refusal(server, error),
             failure => failure,
         })?;
         Ok(self.store.trust(Peer { name: server.to_owned(), key, is_client: false })?)
@@ -124,7 +124,7 @@ impl Client {
 
     /// Distinguishes a server that refuses this user's key from one that has gone. The client learns of the refusal
     /// only after it is connected.
-    pub fn said_by(&self, server: &str, error: CopyError) -> Failure {
+    pub fn explain_refusal(&self, server: &str, error: CopyError) -> Failure {
         if let CopyError::Io(io) = &error
             && let Some(StreamError::Connection(closed @ ConnectionError::ApplicationClosed { reason, .. })) =
                 io.get_ref().and_then(|source| source.downcast_ref())

@@ -14,13 +14,13 @@ const REFUSED_KEYS_MAX: usize = 64;
 /// proved possession of its key. The file is short, and this way newly trusted clients are accepted without a restart.
 pub fn clients(
     store: &Store,
-    own: PublicKey,
+    local_key: PublicKey,
     admits_all: impl Fn() -> bool + Send + Sync + 'static,
 ) -> impl Fn(&PublicKey) -> bool + Send + Sync + 'static {
     let store = store.clone();
     let refused = Mutex::new(Vec::new());
     move |key| {
-        if admits_all() || *key == own {
+        if admits_all() || *key == local_key {
             return true;
         }
         let why = match store.client(*key) {
@@ -38,8 +38,8 @@ pub fn clients(
 }
 
 /// The name of a client.
-pub fn name_of(store: &Store, own: PublicKey, peer: PublicKey) -> String {
-    match peer == own {
+pub fn name_of(store: &Store, local_key: PublicKey, peer: PublicKey) -> String {
+    match peer == local_key {
         true => "this user".to_owned(),
         false => store.client(peer).ok().flatten().unwrap_or_else(|| peer.to_string()),
     }

@@ -56,12 +56,12 @@ fn with_file(source: &str, text: &str, words: &[OsString]) -> Result<Vec<OsStrin
             let allowed = names().collect::<Vec<_>>().join(", ");
             return Err(InputError::new(&node.origin, format!("unknown key {key:?}{meant}")).allowed(allowed));
         };
-        let said = said(arg, key, node)?;
-        for word in &said {
+        let arguments = arguments(arg, key, node)?;
+        for word in &arguments {
             try_alone(name, arg, word, key, node)?;
         }
         if !is_given(given, arg) {
-            if arg.is_positional() { places.extend(said) } else { flags.extend(said) }
+            if arg.is_positional() { places.extend(arguments) } else { flags.extend(arguments) }
         }
     }
     let at = words.iter().position(|word| word == name).map_or(words.len(), |at| at + 1);
@@ -84,7 +84,7 @@ fn is_given(matches: &ArgMatches, arg: &Arg) -> bool {
 }
 
 /// The command-line arguments equivalent to a key.
-fn said(arg: &Arg, key: &str, node: &Node) -> Result<Vec<String>, InputError> {
+fn arguments(arg: &Arg, key: &str, node: &Node) -> Result<Vec<String>, InputError> {
     let is_list = matches!(arg.get_action(), ArgAction::Append);
     let mismatch = |allowed: &str| {
         let what = format!("{key}: {} is {}", node.value, node.value.kind());
@@ -195,8 +195,9 @@ mod tests {
             for arg in command.get_arguments().filter(|arg| !NO_KEYS.contains(&key_of(arg))) {
                 let key = key_of(arg);
                 // A table is never valid, and the error names its type.
-                let said = merged(&format!("{key} = {{}}\n"), &["tacit", name, "--config", "F"]).unwrap_err();
-                assert!(said.starts_with(&format!("F:1: {key}: {{ }} is a table")), "{said}");
+                let error =
+                    merged(&format!("{key} = {{}}\n"), &["tacit", name, "--config", "F"]).unwrap_err();
+                assert!(error.starts_with(&format!("F:1: {key}: {{ }} is a table")), "{error}");
             }
             merged(text, &["tacit", name, "--config", "F"]).unwrap();
         }

@@ -4,12 +4,12 @@ use indicatif::HumanBytes;
 use tacit_apps::copy::Summary;
 
 /// The number and bytes of partial files as one line.
-pub fn said_of_parts((number, bytes): (u64, u64)) -> String {
+pub fn parts_line((number, bytes): (u64, u64)) -> String {
     format!("tacit: parts of interrupted copies: {number}, {}", HumanBytes(bytes))
 }
 
 /// The summary as one line.
-pub fn said(summary: &Summary) -> String {
+pub fn summary_line(summary: &Summary) -> String {
     let mut text = format!("{} copied, {} unchanged", summary.copied, summary.unchanged);
     let counts = [(summary.deleted, "deleted"), (summary.skipped, "skipped"), (summary.failed, "failed")];
     for (number, what) in counts {

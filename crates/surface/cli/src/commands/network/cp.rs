@@ -20,7 +20,7 @@ use tacit_tack::{Connection, ConnectionError, SendStream};
 use tokio::io::{AsyncWriteExt as _, BufReader, BufWriter};
 
 use super::client::Client;
-use super::copy_summary::said;
+use super::copy_summary::summary_line;
 use super::remote::{Remote, SCHEME, remote};
 use super::streams::{LAST_TIMEOUT, READ_BYTES, WRITE_BYTES, streams};
 use super::{seen, signals};
@@ -306,7 +306,7 @@ impl Client {
             let ended = tokio::select! {
                 biased;
                 outcome = copy_over(copying, job, options, rate, progress) => {
-                    outcome.map(Some).map_err(|error| self.said_by(server, error))
+                    outcome.map(Some).map_err(|error| self.explain_refusal(server, error))
                 }
                 why = &mut keeping => Err(why.into()),
                 stopped = signals::stop() => stopped.map(|()| None),
@@ -475,7 +475,7 @@ fn print_outcome(
         0 => String::new(),
         _ => format!(" in {} s, {} Mb/s", significant(duration_s), significant(throughput_bps / 1e6)),
     };
-    print(&format!("{would}{}{rate}\n", said(&outcome.summary)))
+    print(&format!("{would}{}{rate}\n", summary_line(&outcome.summary)))
 }
 
 #[cfg(test)]

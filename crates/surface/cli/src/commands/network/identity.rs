@@ -28,7 +28,7 @@ pub fn identity(store: &Store) -> Result<Identity, Failure> {
             let identity = match store.make_identity() {
                 // Another command has made it at the same time.
                 Err(TrustError::Exists(_)) => return Ok(store.read_identity()?),
-                made => made?,
+                created => created?,
             };
             note(&format!("tacit: made a key: {}", path.display()));
             Ok(identity)

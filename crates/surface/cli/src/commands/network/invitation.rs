@@ -26,8 +26,8 @@ impl Invitation {
     }
 
     /// Serves one unknown client: it can show the code, and nothing else.
-    pub async fn admit(&self, store: &Store, own: PublicKey, connection: &Connection) {
-        let keys = Keys { server: own, client: connection.peer() };
+    pub async fn admit(&self, store: &Store, local_key: PublicKey, connection: &Connection) {
+        let keys = Keys { server: local_key, client: connection.peer() };
         let came = match take(&self.0, store, keys, connection).await {
             Ok(peer) => format!("admitted {}, key {}", peer.name, peer.key),
             Err(failure) if self.is_open() => format!("not admitted: {failure}"),

@@ -23,8 +23,8 @@ struct OwnKey {
 pub fn run(command: KeysCommand) -> Result<ExitCode, Failure> {
     let store = store()?;
     match command {
-        KeysCommand::Make { json } => own(&store, &store.make_identity()?, json)?,
-        KeysCommand::Show { json } => own(&store, &store.read_identity()?, json)?,
+        KeysCommand::Make { json } => print_key(&store, &store.make_identity()?, json)?,
+        KeysCommand::Show { json } => print_key(&store, &store.read_identity()?, json)?,
         KeysCommand::Trust { name, key, client, json } => {
             let key = key
                 .parse()
@@ -60,7 +60,7 @@ pub fn run(command: KeysCommand) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn own(store: &Store, identity: &Identity, json: bool) -> Result<(), Failure> {
+fn print_key(store: &Store, identity: &Identity, json: bool) -> Result<(), Failure> {
     let key = identity.public_key();
     match json {
         true => print_json(&OwnKey { key, file: store.identity().display().to_string() }),

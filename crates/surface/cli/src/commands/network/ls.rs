@@ -10,7 +10,7 @@ use tacit_apps::copy::{Action, CopyError, Options, Report};
 use tokio::io::{BufReader, BufWriter};
 
 use super::client::Client;
-use super::copy_summary::said_of_parts;
+use super::copy_summary::parts_line;
 use super::remote::{Remote, SCHEME, remote};
 use super::seen;
 use super::streams::{READ_BYTES, streams};
@@ -95,7 +95,7 @@ pub fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
             list(listing, &options, &mut reader, &mut writer, found).await
         };
         client.runtime.block_on(listing).map_err(|error| match error {
-            ListError::There(error) => client.said_by(&server, error),
+            ListError::There(error) => client.explain_refusal(&server, error),
             ListError::Here(failure) => failure,
         })?;
     }
@@ -103,7 +103,7 @@ pub fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
         print_json(&all)?;
     }
     if parts.0 > 0 {
-        note(&said_of_parts(parts));
+        note(&parts_line(parts));
     }
     Ok(if has_failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }

@@ -95,7 +95,7 @@ async fn first(
                 match taken {
                     Ok(peer) => return Ok(peer),
                     Err(Failure::Network(failure @ NetworkFailure::Pair(_))) => {
-                        note(&format!("tacit: {}", failure.said()));
+                        note(&format!("tacit: {}", failure.one_line()));
                         if pairing.is_spent() {
                             return Err(PairError::Guessed.into());
                         }

@@ -15,7 +15,7 @@ use tacit_apps::node::{Connector, Home, Node, wait_told};
 use tacit_apps::proxy::allow::AllowList;
 use tacit_apps::proxy::relay::{self, Limits, PLACE_TIMEOUT, RelayReport};
 use tacit_apps::proxy::target::Target;
-use tacit_apps::proxy::{ProxyError, ReplyCode, ask, socks};
+use tacit_apps::proxy::{ProxyError, ReplyCode, request_target, socks};
 use tacit_input::InputError;
 use tacit_tack::{Connection, RecvStream, SendStream};
 use tokio::io::AsyncWriteExt as _;
@@ -97,8 +97,8 @@ struct Proxy {
     waiting: Arc<Semaphore>,
     /// The proxy is stopping and accepts no more connections.
     is_closing: AtomicBool,
-    /// When it was last said that programs wait.
-    told: Mutex<Option<Instant>>,
+    /// When it was last reported that programs wait.
+    reported_at: Mutex<Option<Instant>>,
     /// Becomes true when connections to the other end must be closed.
     closed: watch::Sender<bool>,
     json: bool,
@@ -129,7 +129,7 @@ impl Proxy {
             places: Arc::new(Semaphore::new(args.connections as usize)),
             waiting: Arc::new(Semaphore::new(WAITING_MAX)),
             is_closing: AtomicBool::new(false),
-            told: Mutex::new(None),
+            reported_at: Mutex::new(None),
             closed: watch::Sender::new(false),
             json: args.json,
         })
@@ -164,9 +164,9 @@ impl Proxy {
     fn on_accept_error(&self, error: &std::io::Error) {
         #[expect(clippy::disallowed_methods, reason = "connections are carried in real time")]
         let now = Instant::now();
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.is_none_or(|told| now.duration_since(told) >= TELL_EVERY) {
-            *told = Some(now);
+        let mut reported_at = self.reported_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if reported_at.is_none_or(|last| now.duration_since(last) >= TELL_EVERY) {
+            *reported_at = Some(now);
             note(&format!("tacit: connections of programs wait: {error}{}", descriptors_hint(error)));
         }
     }
@@ -187,12 +187,13 @@ async fn server(args: &ProxyArgs) -> Result<(), Failure> {
     let config = config(args)?;
     let metrics = seen::listen(&args.metrics).await?;
     let identity = identity::identity(&store)?;
-    let own = identity.public_key();
+    let local_key = identity.public_key();
     let listen = args.listen.unwrap_or_else(|| ([127, 0, 0, 1], PROXY_PORT).into());
-    let node = Node::server(Home::ThisRuntime, listen, identity, config, clients(&store, own, || false))?;
+    let node =
+        Node::server(Home::ThisRuntime, listen, identity, config, clients(&store, local_key, || false))?;
     let address = node.endpoint().local_addr();
     note(&format!(
-        "tacit: carrying connections at {address} to the targets of {} rules, key {own}",
+        "tacit: carrying connections at {address} to the targets of {} rules, key {local_key}",
         args.allow.len()
     ));
     let allowed = Arc::new(AllowList(args.allow.clone()));
@@ -206,7 +207,7 @@ async fn server(args: &ProxyArgs) -> Result<(), Failure> {
     });
     let accept = async {
         while let Some(connection) = node.endpoint().accept().await {
-            let name = name_of(&store, own, connection.peer());
+            let name = name_of(&store, local_key, connection.peer());
             tokio::spawn(streams(connection, name, allowed.clone(), proxy.clone()));
         }
     };
@@ -431,7 +432,7 @@ async fn open(target: &Target, mut link: Link) -> (ReplyCode, Option<(SendStream
         Err(_) => return (ReplyCode::Busy, None),
     };
     let Ok((mut writer, mut reader)) = opened else { return (ReplyCode::Failed, None) };
-    match ask(target, &mut reader, &mut writer).await {
+    match request_target(target, &mut reader, &mut writer).await {
         Ok(()) => (ReplyCode::Connected, Some((writer, reader))),
         Err(ProxyError::ReplyCode(answer)) => (answer, None),
         Err(_) => (ReplyCode::Failed, None),

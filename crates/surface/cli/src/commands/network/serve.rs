@@ -24,7 +24,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::addresses::reachable;
 use super::clients::{clients, name_of};
-use super::copy_summary::{said, said_of_parts};
+use super::copy_summary::{parts_line, summary_line};
 use super::invitation::{self, Invitation};
 use super::signals::stop;
 use super::streams::{LAST_TIMEOUT, READ_BYTES, WRITE_BYTES};
@@ -36,7 +36,7 @@ use crate::output::{Failure, note, print, printable};
 struct Server {
     served: Served,
     store: Store,
-    own: PublicKey,
+    local_key: PublicKey,
     /// The invitation for another machine.
     invitation: Option<Arc<Invitation>>,
     /// Rights of unknown clients; `None` if they have the same rights as others.
@@ -73,11 +73,12 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     seen::begin(&args.seen);
     tacit_apps::open_many_files();
     let identity = identity::identity(&store)?;
-    let own = identity.public_key();
+    let local_key = identity.public_key();
     let code = args.invite.then(Code::generate).transpose()?;
     let invitation = code.clone().map(|code| Arc::new(Invitation::new(code)));
     let (anyone, invited) = (args.anyone, invitation.clone());
-    let clients = clients(&store, own, move || anyone || invited.as_ref().is_some_and(|it| it.is_open()));
+    let clients =
+        clients(&store, local_key, move || anyone || invited.as_ref().is_some_and(|it| it.is_open()));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let metrics = runtime.block_on(seen::listen(&args.metrics))?;
     // Only this machine, so that nothing is exposed to others by accident.
@@ -87,15 +88,15 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let counts = Arc::new(CopyCounts::default());
     let address = node.endpoint().local_addr();
     if !args.quiet {
-        tell_address(args, path, address, own);
+        print_address(args, path, address, local_key);
     }
     if let Some(code) = &code {
-        tell_invitation(args, address, code);
+        print_invitation(args, address, code);
     }
     let server = Arc::new(Server {
         served,
         store,
-        own,
+        local_key,
         invitation,
         strangers: (args.anyone && args.write).then_some(Rights::Drop),
         copies: Semaphore::new(COPIES_MAX),
@@ -105,7 +106,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         quiet: args.quiet,
     });
     if !args.quiet && args.write {
-        tell_parts(&runtime, server.clone());
+        report_parts(&runtime, server.clone());
     }
     runtime.block_on(async {
         let endpoint = node.endpoint().clone();
@@ -145,13 +146,18 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Says where the server is.
-fn tell_address(args: &ServeArgs, path: &Path, address: SocketAddr, own: PublicKey) {
+fn print_address(args: &ServeArgs, path: &Path, address: SocketAddr, local_key: PublicKey) {
     let all: Vec<_> = reachable(address).iter().map(|address| format!("tack://{address}/")).collect();
-    note(&format!("tacit: serving {} for {} at {}, key {own}", path.display(), way(args), all.join(" ")));
+    note(&format!(
+        "tacit: serving {} for {} at {}, key {local_key}",
+        path.display(),
+        way(args),
+        all.join(" ")
+    ));
 }
 
 /// Says what to type on another machine.
-fn tell_invitation(args: &ServeArgs, address: SocketAddr, code: &Code) {
+fn print_invitation(args: &ServeArgs, address: SocketAddr, code: &Code) {
     let addresses = reachable(address);
     let which = if addresses.len() == 1 { "" } else { " one of" };
     note(&format!("tacit: to admit another machine, run there{which}:"));
@@ -161,11 +167,11 @@ fn tell_invitation(args: &ServeArgs, address: SocketAddr, code: &Code) {
 }
 
 /// Counts the parts of interrupted copies, which takes a while in a large tree.
-fn tell_parts(runtime: &Runtime, server: Arc<Server>) {
+fn report_parts(runtime: &Runtime, server: Arc<Server>) {
     runtime.spawn_blocking(move || {
         let parts = server.served.parts();
         if parts.0 > 0 {
-            note(&said_of_parts(parts));
+            note(&parts_line(parts));
         }
     });
 }
@@ -183,10 +189,10 @@ impl Server {
     /// Serves the streams of a connection until it ends.
     async fn connection(self: Arc<Self>, connection: Connection) {
         let peer = connection.peer();
-        let name = name_of(&self.store, self.own, peer);
-        let is_known = peer == self.own || self.store.client(peer).is_ok_and(|client| client.is_some());
+        let name = name_of(&self.store, self.local_key, peer);
+        let is_known = peer == self.local_key || self.store.client(peer).is_ok_and(|client| client.is_some());
         if let Some(invitation) = self.invitation.as_ref().filter(|_| !is_known) {
-            return invitation.admit(&self.store, self.own, &connection).await;
+            return invitation.admit(&self.store, self.local_key, &connection).await;
         }
         let rights = self.strangers.filter(|_| !is_known);
         let mut closed = self.closed.subscribe();
@@ -287,7 +293,7 @@ impl Server {
         };
         let came = match result {
             Ok(_) if is_list => "listed".to_owned(),
-            Ok(outcome) => said(&outcome.summary),
+            Ok(outcome) => summary_line(&outcome.summary),
             Err(error) => error.to_string(),
         };
         note(&printable(&format!("tacit: {client}: {way} /{path}: {came}")));

@@ -12,7 +12,7 @@ use crate::output::{Failure, print_answer, print_json};
 use crate::progress::counted_live;
 
 pub fn run(args: &AuditArgs) -> Result<ExitCode, Failure> {
-    let hop = hop::said(args.phy.as_deref(), args.rate.as_deref())?;
+    let hop = hop::parse_optional(args.phy.as_deref(), args.rate.as_deref())?;
     let rtt = parse_rtt(&args.rtt)?;
     let audit = if args.capture == Path::new("-") {
         counted_live(|progress| audit_live(std::io::stdin().lock(), "standard input", progress))?

@@ -98,19 +98,19 @@ fn parts(args: &CompareArgs) -> Result<Vec<Part>, Failure> {
         names => names.iter().map(|name| Some(name.as_str())).collect(),
     };
     for name in names {
-        let (scenario, own) = args.link.scenario(name, &args.assignments, most)?;
+        let (scenario, base) = args.link.scenario(name, &args.assignments, most)?;
         for mix in &mixes {
             let Options { schemes, clients, .. } = options(args, *mix);
             let schemes = scheme::select("--schemes", &schemes)?;
-            warnings::check_sweep(&scenario, &own, &places, &schemes, &clients)?;
+            warnings::check_sweep(&scenario, &base, &places, &schemes, &clients)?;
         }
         for (mix, at) in mixes.iter().flat_map(|mix| places.iter().map(move |at| (mix, at))) {
             let at: Vec<String> = mix.iter().map(Mix::assignment).chain(at.iter().cloned()).collect();
-            let assignments = [own.as_slice(), &at].concat();
+            let assignments = [base.as_slice(), &at].concat();
             let plain = |text: &str| text.replace(['/', '\\', ' '], "-");
             let here = Scenario::load(&scenario, &assignments).map_err(|error| error.at_place(&at))?;
             let name = plain(&here.name);
-            let name = at.iter().fold(name, |name, said| format!("{name}-{}", plain(said)));
+            let name = at.iter().fold(name, |name, point| format!("{name}-{}", plain(point)));
             let mut directory = args.report.clone();
             if several {
                 directory.push(&name);
@@ -120,7 +120,7 @@ fn parts(args: &CompareArgs) -> Result<Vec<Part>, Failure> {
             }
             parts.push(Part {
                 scenario: scenario.clone(),
-                assignments: own.clone(),
+                assignments: base.clone(),
                 at,
                 directory,
                 mix: *mix,
@@ -154,24 +154,24 @@ pub fn show(
             }
         }
     }
-    say_where(drawn);
+    report_path(drawn);
     Ok(())
 }
 
 /// Prints the rows of all comparisons as one table on standard output, and late warnings on standard error.
 fn show_csv(comparisons: &[&Comparison], drawn: Option<&Path>) -> Result<(), Failure> {
     for comparison in comparisons {
-        let told = comparison.provenance.warnings.lines().count();
-        for warning in comparison.warnings.iter().skip(told) {
+        let reported = comparison.provenance.warnings.lines().count();
+        for warning in comparison.warnings.iter().skip(reported) {
             note(&format!("tacit: warning: {warning}"));
         }
     }
     print(&sheet(comparisons)?.to_csv())?;
-    say_where(drawn);
+    report_path(drawn);
     Ok(())
 }
 
-fn say_where(drawn: Option<&Path>) {
+fn report_path(drawn: Option<&Path>) {
     if let Some(path) = drawn {
         note(&format!("report: {}", path.display()));
     }

@@ -35,7 +35,7 @@ pub fn run(args: FigureArgs) -> Result<ExitCode, Failure> {
     let directory = (!args.no_report).then_some(report);
     // Must run before any thread is started.
     let live = match args.from {
-        None => transfers::made(&figures, args.quick, directory.as_deref())?,
+        None => transfers::run_live(&figures, args.quick, directory.as_deref())?,
         Some(_) => LiveRuns::default(),
     };
     let options = Options { quick: args.quick, directory, from: args.from, all: args.all, live };

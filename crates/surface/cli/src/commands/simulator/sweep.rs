@@ -134,8 +134,8 @@ fn elsewhere(
 fn python() -> PathBuf {
     let named = std::env::var_os("TACIT_PYTHON").map(PathBuf::from);
     let beside = || {
-        let own = std::env::current_exe().ok()?;
-        Some(own.parent()?.join("python3")).filter(|path| path.is_file())
+        let program = std::env::current_exe().ok()?;
+        Some(program.parent()?.join("python3")).filter(|path| path.is_file())
     };
     named.or_else(beside).unwrap_or_else(|| "python3".into())
 }

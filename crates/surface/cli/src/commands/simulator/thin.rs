@@ -27,11 +27,11 @@ pub fn run(args: ThinArgs) -> Result<ExitCode, Failure> {
                 let counters = rehearse(&found, rate, &stop)?;
                 return print_end(&Running { device, counters }, args.json).map(|()| ExitCode::SUCCESS);
             }
-            say_where_it_helps(&found);
+            note_where_it_helps(&found);
             let in_kernel = (!args.no_ebpf).then(|| Thinner::start(&found, rate));
             let counters = match in_kernel.transpose() {
                 Ok(Some(thinner)) => {
-                    say_started(&found, "IPv4 and IPv6", "in the kernel");
+                    note_started(&found, "IPv4 and IPv6", "in the kernel");
                     thinner.run(&stop)?
                 }
                 Err(error @ LiveError::Argument { .. }) => return Err(error.into()),
@@ -40,11 +40,11 @@ pub fn run(args: ThinArgs) -> Result<ExitCode, Failure> {
                     if let Err(error) = other {
                         note(&format!("tacit: not in the kernel, but {by}: {error}"));
                     }
-                    thin(&found, rate, &stop, |device| say_started(device, device.versions(), by))?
+                    thin(&found, rate, &stop, |device| note_started(device, device.versions(), by))?
                 }
             };
             if rate.is_none() {
-                say_if_in_vain(&counters);
+                warn_if_idle(&counters);
             }
             print_end(&Running { device, counters }, args.json)?;
         }
@@ -54,7 +54,7 @@ pub fn run(args: ThinArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn say_where_it_helps(device: &Device) {
+fn note_where_it_helps(device: &Device) {
     if device.is_wifi {
         note(&format!("tacit: {} is Wi-Fi, where thinning is not needed", device.name));
     } else {
@@ -63,7 +63,7 @@ fn say_where_it_helps(device: &Device) {
 }
 
 /// Says why no ACK was dropped where nothing has filled the queue of this machine.
-fn say_if_in_vain(counters: &Counters) {
+fn warn_if_idle(counters: &Counters) {
     if counters.dropped_acks == 0 && counters.acks > ACKS_ENOUGH {
         note(
             "tacit: no ACK waited: the queue of this machine was never busy with ACKs. If the uplink's queue is in a \
@@ -72,7 +72,7 @@ fn say_if_in_vain(counters: &Counters) {
     }
 }
 
-fn say_started(device: &Device, versions: &str, form: &str) {
+fn note_started(device: &Device, versions: &str, form: &str) {
     note(&format!(
         "tacit: ACKs of TCP over {versions} that leave by {} are thinned {form} until this is stopped; QUIC's and \
          VPNs' are not",

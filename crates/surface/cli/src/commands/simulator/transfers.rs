@@ -29,7 +29,7 @@ const MAX_LOG_BYTES: u64 = 64 << 20;
 
 /// Executes the live runs of `figures` that this machine supports.
 /// Results are stored in `directory`, and stored runs are not repeated.
-pub fn made(figures: &[Figure], quick: bool, directory: Option<&Path>) -> Result<LiveRuns, RunsError> {
+pub fn run_live(figures: &[Figure], quick: bool, directory: Option<&Path>) -> Result<LiveRuns, RunsError> {
     LiveRuns::make(figures, quick, &mut TransferRunner { directory, ..TransferRunner::default() })
 }
 
@@ -74,9 +74,9 @@ impl RunLog {
         let lines = BufReader::new((&file).take(MAX_LOG_BYTES)).lines().map_while(Result::ok);
         let runs = lines.filter_map(|line| serde_json::from_str::<LoggedRun>(&line).ok());
         let peers = Programs::find().ok().and_then(|programs| hash_of(&programs.peers));
-        let own = runs
+        let current = runs
             .filter(|run| run.version == tacit_runs::VERSION && (run.peers.is_none() || run.peers == peers));
-        let known = own.map(|run| (run.command, run.report)).collect();
+        let known = current.map(|run| (run.command, run.report)).collect();
         Ok(Self { path, file, known, peers })
     }
 
@@ -114,13 +114,13 @@ impl Programs {
         let names = [self.tacit.as_path(), self.peers.as_path(), directory].map(Path::to_string_lossy);
         let file = directory.join("file");
         let [tacit, peers, directory] = &names;
-        let own = [
+        let values = [
             ("{tacit}", &**tacit),
             ("{peers}", peers),
             ("{dir}", directory),
             ("{file}", &file.to_string_lossy()),
         ];
-        run.filled(words, &own)
+        run.filled(words, &values)
     }
 }
 
@@ -133,9 +133,9 @@ impl MakeLive for TransferRunner<'_> {
     }
 
     fn missing(&mut self, run: &TransferRun) -> Option<String> {
-        let said = skip_reason(run)?;
-        self.report(&format!("SKIPPED: {said}"));
-        Some(said)
+        let reason = skip_reason(run)?;
+        self.report(&format!("SKIPPED: {reason}"));
+        Some(reason)
     }
 
     fn make(&mut self, runs: &[TransferRun]) -> Result<Vec<TransferReport>, String> {
@@ -152,9 +152,9 @@ impl MakeLive for TransferRunner<'_> {
             });
         }
         if runs.iter().any(needs_peers)
-            && let Some(said) = Programs::find().ok().and_then(|programs| programs.stale())
+            && let Some(warning) = Programs::find().ok().and_then(|programs| programs.stale())
         {
-            self.report(&said);
+            self.report(&warning);
         }
         let reports = make(runs).map_err(|error| format!("{error:#}"))?;
         if let Some(run_log) = &mut self.run_log {
@@ -172,10 +172,10 @@ impl TransferRunner<'_> {
         self.run_log.as_ref()?.known.get(&run.command())
     }
 
-    fn report(&mut self, said: &str) {
-        if !self.reported.iter().any(|before| before == said) {
-            note(&format!("tacit: {said}"));
-            self.reported.push(said.to_owned());
+    fn report(&mut self, message: &str) {
+        if !self.reported.iter().any(|before| before == message) {
+            note(&format!("tacit: {message}"));
+            self.reported.push(message.to_owned());
         }
     }
 }
@@ -233,19 +233,19 @@ struct ShellOutput {
     /// Why the run is not valid.
     invalid: Option<String>,
     /// Standard error of the shell and its command.
-    said: String,
+    stderr: String,
 }
 
 impl ShellOutput {
-    fn of(output: &Output) -> anyhow::Result<Self> {
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    fn parse(output: &Output) -> anyhow::Result<Self> {
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).with_context(|| {
-            format!("tacit shell: {}", said.trim_end().lines().last().unwrap_or("said nothing"))
+            format!("tacit shell: {}", stderr.trim_end().lines().last().unwrap_or("said nothing"))
         })?;
         let reasons = report["reasons"].as_array().into_iter().flatten();
         let reasons: Vec<&str> = reasons.filter_map(serde_json::Value::as_str).collect();
         let invalid = (report["valid"] != true).then(|| reasons.join(", "));
-        Ok(Self { report, invalid, said })
+        Ok(Self { report, invalid, stderr })
     }
 }
 
@@ -263,12 +263,12 @@ struct ClientReport {
 
 impl ClientReport {
     /// The last report in a client's output. A report starts at the beginning of a line.
-    fn last_of(said: &str) -> Option<Self> {
-        let ends = said.match_indices('\n').map(|(at, _)| at + 1);
+    fn last_of(stderr: &str) -> Option<Self> {
+        let ends = stderr.match_indices('\n').map(|(at, _)| at + 1);
         let begins: Vec<usize> = std::iter::once(0).chain(ends).collect();
-        begins.into_iter().rev().map(|at| &said[at..]).filter(|rest| rest.starts_with('{')).find_map(|rest| {
-            serde_json::Deserializer::from_str(rest).into_iter::<Self>().next().and_then(Result::ok)
-        })
+        begins.into_iter().rev().map(|at| &stderr[at..]).filter(|rest| rest.starts_with('{')).find_map(
+            |rest| serde_json::Deserializer::from_str(rest).into_iter::<Self>().next().and_then(Result::ok),
+        )
     }
 }
 
@@ -277,25 +277,29 @@ fn make(runs: &[TransferRun]) -> anyhow::Result<Vec<TransferReport>> {
     let programs = Programs::find()?;
     let directory = tempfile::tempdir().context("a temporary directory")?;
     let start = |(run, number): (&TransferRun, usize)| {
-        let own = directory.path().join(number.to_string());
-        std::fs::create_dir(&own).context("a directory for a run")?;
-        std::fs::write(own.join("nginx.conf"), nginx_config(&own.to_string_lossy()))
+        let run_directory = directory.path().join(number.to_string());
+        std::fs::create_dir(&run_directory).context("a directory for a run")?;
+        std::fs::write(run_directory.join("nginx.conf"), nginx_config(&run_directory.to_string_lossy()))
             .context("a server's file")?;
         if run.bytes > 0 {
             // The content of the file does not affect the path.
-            let file = File::create(own.join("file")).context("the file")?;
+            let file = File::create(run_directory.join("file")).context("the file")?;
             file.set_len(run.bytes).context("the file")?;
         }
         let mut shell = Command::new(&programs.tacit);
-        shell.args(["shell", "--json"]).args(run.hop.words()).arg("--server-log").arg(own.join("log"));
-        shell.arg("--").args(programs.fill(run, &run.client, &own));
-        shell.args(["--server", "--"]).args(programs.fill(run, &run.server, &own));
+        shell
+            .args(["shell", "--json"])
+            .args(run.hop.words())
+            .arg("--server-log")
+            .arg(run_directory.join("log"));
+        shell.arg("--").args(programs.fill(run, &run.client, &run_directory));
+        shell.args(["--server", "--"]).args(programs.fill(run, &run.server, &run_directory));
         watched(&mut shell).spawn().context("tacit shell")
     };
     let started: Vec<Child> = runs.iter().zip(0..).map(start).collect::<Result<_, _>>()?;
     // Waiting for them one after another is safe, because their output is short.
     let ended: Vec<_> = started.into_iter().map(Child::wait_with_output).collect();
-    let outputs = ended.into_iter().map(|output| ShellOutput::of(&output.context("tacit shell")?));
+    let outputs = ended.into_iter().map(|output| ShellOutput::parse(&output.context("tacit shell")?));
     runs.iter().zip(outputs).map(|(run, output)| report(run, &output?)).collect()
 }
 
@@ -311,9 +315,9 @@ fn nginx_config(directory: &str) -> String {
 
 /// The values for a figure from the output of a shell and its command.
 fn report(run: &TransferRun, output: &ShellOutput) -> anyhow::Result<TransferReport> {
-    let ShellOutput { report, invalid, said } = output;
+    let ShellOutput { report, invalid, stderr } = output;
     if let Some(status) = report["exit_status"].as_u64().filter(|status| *status != 0) {
-        let last = said.trim_end().lines().last().unwrap_or_default();
+        let last = stderr.trim_end().lines().last().unwrap_or_default();
         let invalid = Some(format!("its client ended with {status}: {last}"));
         return Ok(TransferReport { invalid, ..TransferReport::default() });
     }
@@ -323,7 +327,7 @@ fn report(run: &TransferRun, output: &ShellOutput) -> anyhow::Result<TransferRep
     let (data, acks) = if received(up) > received(down) { (up, down) } else { (down, up) };
     let ran_s = |side: &str| report["waits"][side]["ran_s"].as_f64();
     let hop_bytes = received(data);
-    let count = |of: &str| data["end"][of].as_u64();
+    let count = |key: &str| data["end"][key].as_u64();
     let mut transfer = TransferReport {
         data_packets: count("packets_received"),
         ack_packets: acks["end"]["packets_sent"].as_u64(),
@@ -338,8 +342,8 @@ fn report(run: &TransferRun, output: &ShellOutput) -> anyhow::Result<TransferRep
     };
     match run.goodput_source {
         GoodputSource::Client => {
-            let line =
-                ClientReport::last_of(said).context("its client wrote no JSON with bytes and duration_s")?;
+            let line = ClientReport::last_of(stderr)
+                .context("its client wrote no JSON with bytes and duration_s")?;
             transfer.bytes = Some(line.bytes);
             transfer.file = Some((line.bytes, line.duration_s));
             transfer.mbps = line.mbps;
@@ -351,7 +355,7 @@ fn report(run: &TransferRun, output: &ShellOutput) -> anyhow::Result<TransferRep
             transfer.mbps = bps.map(|bps| bps / 1e6).collect();
             transfer.file = hop_bytes.zip(data["end"]["sum_received"]["seconds"].as_f64());
         }
-        GoodputSource::Downloads => transfer.downloads = said.lines().filter_map(download).collect(),
+        GoodputSource::Downloads => transfer.downloads = stderr.lines().filter_map(download).collect(),
     }
     Ok(transfer)
 }
@@ -389,9 +393,9 @@ mod tests {
         TransferRun { hop: ShellHop { seed: Some(seed), ..run.hop }, ..run }
     }
 
-    fn output(report: &str, said: &str) -> ShellOutput {
+    fn output(report: &str, stderr: &str) -> ShellOutput {
         let report: serde_json::Value = serde_json::from_str(report).unwrap();
-        ShellOutput { report, invalid: None, said: said.to_owned() }
+        ShellOutput { report, invalid: None, stderr: stderr.to_owned() }
     }
 
     const REPORT: &str = r#"{"exit_status": 0, "waits": {"command": {"ran_s": 0.5}, "server": {"ran_s": 0.25}},
@@ -433,8 +437,8 @@ mod tests {
 
     #[test]
     fn json_over_several_lines_is_read() {
-        let said = "{\"bytes\":1,\"duration_s\":1}\n{\n  \"bytes\": 5000,\n  \"duration_s\": 1.5,\n  \"repair\": {\n  }\n}\n{no";
-        let output = report(&run(), &output(REPORT, said)).unwrap();
+        let stderr = "{\"bytes\":1,\"duration_s\":1}\n{\n  \"bytes\": 5000,\n  \"duration_s\": 1.5,\n  \"repair\": {\n  }\n}\n{no";
+        let output = report(&run(), &output(REPORT, stderr)).unwrap();
         assert_eq!(output.file, Some((5_000, 1.5)));
     }
 
@@ -447,16 +451,16 @@ mod tests {
     #[test]
     fn valid_runs_are_kept_whatever_was_cut_short() {
         let directory = tempfile::tempdir().unwrap();
-        let made = TransferReport { mbps: vec![1.5], ..TransferReport::default() };
-        RunLog::open(directory.path()).unwrap().keep(&run(), &made).unwrap();
+        let transfer = TransferReport { mbps: vec![1.5], ..TransferReport::default() };
+        RunLog::open(directory.path()).unwrap().keep(&run(), &transfer).unwrap();
         let mut run_log = RunLog::open(directory.path()).unwrap();
-        assert_eq!(run_log.known.get(&run().command()), Some(&made));
+        assert_eq!(run_log.known.get(&run().command()), Some(&transfer));
         run_log.file.write_all(b"{\"version\":").unwrap();
-        run_log.keep(&seeded(2), &made).unwrap();
+        run_log.keep(&seeded(2), &transfer).unwrap();
         assert_eq!(RunLog::open(directory.path()).unwrap().known.len(), 2);
         // A run that used another build of tacit-peers is repeated.
         run_log.peers = Some("another".into());
-        run_log.keep(&seeded(3), &made).unwrap();
+        run_log.keep(&seeded(3), &transfer).unwrap();
         assert_eq!(RunLog::open(directory.path()).unwrap().known.len(), 2);
     }
 
@@ -464,7 +468,7 @@ mod tests {
     fn a_program_that_is_named_anywhere_is_looked_for() {
         // Tests are not in the directory of the program.
         let missing = skip_reason(&run());
-        assert!(missing.is_none_or(|said| said.contains(PEERS_MADE_BY)));
+        assert!(missing.is_none_or(|reason| reason.contains(PEERS_MADE_BY)));
         let gone =
             TransferRun { client: vec!["tacit-no-such-program".into()], server: vec!["sh".into()], ..run() };
         assert_eq!(skip_reason(&gone).as_deref(), Some("tacit-no-such-program is not installed"));

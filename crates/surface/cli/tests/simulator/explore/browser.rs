@@ -89,23 +89,23 @@ impl Browser {
         self.to.write_all(message.to_string().as_bytes()).and_then(|()| self.to.write_all(&[0])).ok()?;
         self.to.flush().ok()?;
         loop {
-            let said = self.read()?;
-            if said["id"] == self.number {
-                assert!(said.get("error").is_none(), "{method}: {said}");
-                return Some(said["result"].clone());
+            let received = self.read()?;
+            if received["id"] == self.number {
+                assert!(received.get("error").is_none(), "{method}: {received}");
+                return Some(received["result"].clone());
             }
-            self.events.push_back(said);
+            self.events.push_back(received);
         }
     }
 
     /// The next message from the browser; `None` if it has exited.
     fn read(&mut self) -> Option<Value> {
-        let mut said = Vec::new();
-        if self.from.read_until(0, &mut said).ok()? == 0 {
+        let mut bytes = Vec::new();
+        if self.from.read_until(0, &mut bytes).ok()? == 0 {
             return None;
         }
-        said.pop();
-        Some(serde_json::from_slice(&said).unwrap())
+        bytes.pop();
+        Some(serde_json::from_slice(&bytes).unwrap())
     }
 
     fn call(&mut self, method: &str, params: &Value) -> Value {
