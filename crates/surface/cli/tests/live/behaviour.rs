@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::helper::words;
 use super::support::{download, machine, report, said, shared_machine, shell, skip, tacit, tacit_for_all};
 
-/// The user ID of `nobody`.
+/// The unprivileged user.
 const NOBODY: u32 = 65_534;
 
 /// Number of hops started at the same time.

@@ -310,7 +310,7 @@ impl Exchange {
         if self.handshake == Handshake::Rts { self.first_end } else { self.end }
     }
 
-    /// The exchange with its data on the air, of which MPDUs that start before `clear_from` collide with another PPDU.
+    /// The exchange with its data on the air. Its MPDUs that start before `clear_from` collide with another PPDU.
     pub fn hidden_until(self, clear_from: Instant) -> Self {
         Self { clear_from, part: Part::Data, ..self }
     }
