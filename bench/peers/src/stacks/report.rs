@@ -70,7 +70,7 @@ fn runs(rows: &[Row]) -> String {
 pub fn table(place: &Place, rows: &[Row]) -> String {
     let mut heads = vec![place.name.to_owned()];
     heads.extend(["Mb/s", "ACKs per 100", "ACK airtime, %", "CPU s per GB"].map(str::to_owned));
-    heads.extend(Wanted::ALL.map(|wanted| format!("{}, p50 / p95", wanted.name())));
+    heads.extend(Wanted::ALL.map(|wanted| format!("{}, p50/p95", wanted.name())));
     let mut table = Table::new(&heads);
     let mut why = Vec::new();
     for row in rows {
@@ -82,7 +82,7 @@ pub fn table(place: &Place, rows: &[Row]) -> String {
         cells.push(of(|bulk| bulk.cpu_s_per_gb, 2));
         for wanted in 0..Wanted::ALL.len() {
             let times = times_ms(&row.rounds, wanted);
-            cells.push(times.map_or_else(dash, |[p50, p95]| format!("{p50:.0} / {p95:.0}")));
+            cells.push(times.map_or_else(dash, |[p50, p95]| format!("{p50:.0}/{p95:.0}")));
         }
         table.push(&cells);
         why.extend(lost(row));
