@@ -35,12 +35,12 @@ const KEYS: [&str; 6] = ["what", "tests", "figures", "checks", "needs", "missing
 
 /// Requirements of some tests, by their name in the table.
 const NEEDS: [(&str, &str); 6] = [
-    ("captures", "recorded captures, which are not in the repository"),
+    ("captures", "recorded captures"),
     ("live", "live hops"),
-    ("ebpf", "root, and a kernel that loads eBPF"),
+    ("ebpf", "root and eBPF"),
     ("ns-3", "libns3-dev"),
     ("tshark", "tshark"),
-    ("python", "Python, and packages from its index"),
+    ("python", "Python"),
 ];
 
 pub(super) type Table = Map<String, Value>;
@@ -152,7 +152,7 @@ fn shown_by(feature: &Table, claims: &BTreeMap<String, (usize, usize)>) -> Strin
     }
     for figure in words(feature, "figures") {
         let (all, missed) = claims.get(figure).copied().unwrap_or_default();
-        let missed = if missed == 0 { String::new() } else { format!(" ({missed} of {all} claims not met)") };
+        let missed = if missed == 0 { String::new() } else { format!(" ({missed}/{all} missed)") };
         parts.push(format!("[{figure}](../../figures/{figure}.toml){missed}"));
     }
     // A check that is not a test of a crate but a step of ci.sh.
