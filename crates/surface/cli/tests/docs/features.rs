@@ -209,16 +209,16 @@ fn every_test_that_is_named_exists() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Rows in docs/validation/reports.md end in names of tests, each between backticks.
+/// Items in docs/validation/reports.md end in names of tests, each between backticks.
 #[test]
 fn tests_that_reports_name_exist() {
     let page = fs::read_to_string(root().join("docs/validation/reports.md")).unwrap();
-    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
-    assert!(rows.len() > 30, "{} rows", rows.len());
-    for row in rows {
-        let shown_by = row.trim_end_matches(" |").rsplit(" | ").next().unwrap();
+    let items: Vec<&str> = page.lines().filter(|line| line.starts_with("* ")).collect();
+    assert!(items.len() > 30, "{} items", items.len());
+    for item in items {
+        let (_, shown_by) = item.rsplit_once(": ").unwrap_or_else(|| panic!("no test: {item}"));
         let tests: Vec<&str> = shown_by.split('`').skip(1).step_by(2).collect();
-        assert!(!tests.is_empty(), "no test: {row}");
+        assert!(!tests.is_empty(), "no test: {item}");
         let faults = not_there(tests.into_iter());
         assert!(faults.is_empty(), "{}", faults.join("\n"));
     }
