@@ -43,7 +43,7 @@ const HOW: &str = "Each row is a client and a server of one stack at the ends of
     client's part of the airtime that stations used. A page is ten objects of 20 kB: the first, then nine at once. Processor time is that of both \
     ends. A run that was late has a dash, after a second try. In programs of your own (the last form) every transfer is a process, whose start \
     counts. Each place lists when its rows were measured (UTC), by which version of tacit, the load average after them, and the share of the \
-    processors that other programs had; the JSON has more. Ratios in bold are beyond their limit.";
+    processors that other programs had; the JSON has more. Ratios (of times: medians) in bold are beyond their limit.";
 
 fn meaning(place: &Place) -> String {
     let Place { meaning, scenario, assignments, background, bulk_bytes, times, .. } = place;
@@ -68,9 +68,13 @@ fn runs(rows: &[Row]) -> String {
 
 /// The rows of a place.
 pub fn table(place: &Place, rows: &[Row]) -> String {
+    // Without Wi-Fi there is none.
+    let has_airtime = rows.iter().any(|row| spread(&row.rounds, |bulk| bulk.ack_airtime).is_some());
     let mut heads = vec![place.name.to_owned()];
-    heads.extend(["Mb/s", "ACKs per 100", "ACK airtime, %", "CPU s per GB"].map(str::to_owned));
-    heads.extend(Wanted::ALL.map(|wanted| format!("{}, p50 / p95", wanted.name())));
+    heads.extend(["Mb/s", "ACKs per 100"].map(str::to_owned));
+    heads.extend(has_airtime.then(|| "ACK airtime, %".to_owned()));
+    heads.push("CPU s per GB".to_owned());
+    heads.extend(Wanted::ALL.map(|wanted| format!("{}, p50/p95", wanted.name())));
     let mut table = Table::new(&heads);
     let mut why = Vec::new();
     for row in rows {
@@ -78,11 +82,13 @@ pub fn table(place: &Place, rows: &[Row]) -> String {
         let mut cells = vec![row.name.clone()];
         cells.push(column(|bulk| Some(bulk.mbps), 1));
         cells.push(column(|bulk| Some(bulk.acks_per_100), 2));
-        cells.push(column(|bulk| bulk.ack_airtime.map(|share| share * 100.0), 2));
+        if has_airtime {
+            cells.push(column(|bulk| bulk.ack_airtime.map(|share| share * 100.0), 2));
+        }
         cells.push(column(|bulk| bulk.cpu_s_per_gb, 2));
         for wanted in 0..Wanted::ALL.len() {
             let times = times_ms(&row.rounds, wanted);
-            cells.push(times.map_or_else(dash, |[p50, p95]| format!("{p50:.0} / {p95:.0}")));
+            cells.push(times.map_or_else(dash, |[p50, p95]| format!("{p50:.0}/{p95:.0}")));
         }
         table.push(&cells);
         why.extend(lost(row));
@@ -154,9 +160,9 @@ const CLAIMS: [Claim; 5] = [
         limit: 1.1,
         less_is_better: true,
     },
-    Claim { what: "100 kB, p50", value: |round| p50(round, 0), limit: 1.05, less_is_better: true },
-    Claim { what: "1 MB, p50", value: |round| p50(round, 1), limit: 1.05, less_is_better: true },
-    Claim { what: "page, p50", value: |round| p50(round, 2), limit: 1.05, less_is_better: true },
+    Claim { what: "100 kB", value: |round| p50(round, 0), limit: 1.05, less_is_better: true },
+    Claim { what: "1 MB", value: |round| p50(round, 1), limit: 1.05, less_is_better: true },
+    Claim { what: "page", value: |round| p50(round, 2), limit: 1.05, less_is_better: true },
 ];
 
 /// Whether quinn is no worse with our law than without, where both were measured.
@@ -166,7 +172,7 @@ pub fn claims(rows: &[Row]) -> String {
         return String::new();
     }
     let head = |Claim { what, limit, less_is_better, .. }: &Claim| {
-        format!("{what}, {} {limit}", if *less_is_better { "at most" } else { "at least" })
+        format!("{what} {} {limit}", if *less_is_better { "≤" } else { "≥" })
     };
     let heads: Vec<String> =
         std::iter::once(format!("`{LAW}` over")).chain(CLAIMS.iter().map(head)).collect();

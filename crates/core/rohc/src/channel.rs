@@ -128,7 +128,7 @@ const PLAIN_REFRESH: u32 = 256;
 /// use tacit_rohc::{Channel, ChannelConfig};
 ///
 /// let (mut here, mut there) = (Channel::new(ChannelConfig::default()), Channel::new(ChannelConfig::default()));
-/// let packet = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 1, 0x66, 0xe5, 10, 0, 0, 1, 10, 0, 0, 2]; // no TCP: goes as it is
+/// let packet = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 1, 0x66, 0xe5, 10, 0, 0, 1, 10, 0, 0, 2]; // no TCP: goes uncompressed
 /// let mut frames = Vec::new();
 /// here.send(&packet, |frame| frames.push(frame.to_vec())).unwrap();
 /// let mut packets = Vec::new();

@@ -118,7 +118,7 @@ impl Arrivals {
         self.loss.rate
     }
 
-    /// The same for acknowledgments, of which a heavy loss counts before the first window of them has passed.
+    /// The same for acknowledgments: a heavy loss of these counts before their first window has passed.
     pub fn loss_so_far(&self) -> u16 {
         self.loss.rate_so_far()
     }

@@ -105,7 +105,7 @@ impl Receiver {
         }
     }
 
-    /// Acknowledgments lost on the way to us, in 65,536ths, as far as it is known.
+    /// Acknowledgments lost on the way to us, in 65,536ths, as far as known.
     pub fn ack_loss(&self) -> u16 {
         self.arrivals.loss_so_far()
     }

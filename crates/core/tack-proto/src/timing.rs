@@ -39,7 +39,7 @@ impl Reference {
         }
     }
 
-    /// The least delay, for a TACK that leaves at `now`; the search starts again.
+    /// The least delay, to be sent in a TACK at `now`; the search starts again.
     pub fn take(&mut self, now: Instant) -> Option<Least> {
         let best = self.best.take()?;
         let waited = now.saturating_since(best.arrived).as_micros();

@@ -103,7 +103,7 @@ impl Pool {
         self.size
     }
 
-    /// `bytes` may be borrowed from now on. Windows that hold more shrink as they are read.
+    /// `bytes` may be borrowed from now on. Windows that hold more shrink with each read.
     pub fn resize(&mut self, size: u64) {
         self.size = size;
     }

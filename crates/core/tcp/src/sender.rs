@@ -142,7 +142,7 @@ pub(crate) struct Sender {
     pub board: Scoreboard,
     pub rtt: RttEstimator,
     pub congestion: Controller,
-    /// What is known of the client, for a controller that shares it.
+    /// What a controller that shares it knows of the client.
     pub client: Option<SharedClient>,
     pacer: Option<Pacer>,
     phase: Phase,

@@ -49,7 +49,7 @@ pub struct Report {
     pub seconds: f64,
     /// Statistics of the traffic; null if the run is not valid.
     pub transfer: Option<Transfer>,
-    /// Fractions of the channel's time by use, for each channel; null if the run is not valid.
+    /// Per channel, fractions of its time by use; null if the run is not valid.
     pub airtime: Option<Vec<Shares>>,
     /// Per channel, the fraction of its time that each station used, access point first: its PPDUs, the waits before them
     /// and their link-layer ACKs. Null if the run is not valid.

@@ -77,7 +77,7 @@ pub struct Flow {
 pub enum Registration {
     /// No shim listens.
     NoShim,
-    /// The shim refuses the flow, for this reason.
+    /// The shim refuses the flow; the reason.
     Refused(String),
     /// The shim accepted the flow.
     Flow(Flow),

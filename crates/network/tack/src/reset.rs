@@ -59,7 +59,7 @@ pub(crate) struct ResetKey {
 }
 
 impl ResetKey {
-    /// The token of the server's connection `number`, for a client at `address`.
+    /// The token of the server's connection `number` with a client at `address`.
     pub fn token(&self, number: ConnectionId, address: IpAddr) -> ResetToken {
         let mut context = hmac::Context::with_key(&self.key);
         context.update(&self.port.to_be_bytes());

@@ -79,7 +79,7 @@ impl Marks {
         is_first
     }
 
-    /// Locks the list of numbers, for a short time and together with no other lock except the hub's.
+    /// Locks the list of numbers, briefly and together with no other lock except the hub's.
     pub fn numbers(&self) -> MutexGuard<'_, Vec<u32>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

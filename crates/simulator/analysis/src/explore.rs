@@ -30,7 +30,7 @@ pub const DEFAULT_SCHEMES: [&str; 2] = ["stock", "hack-more-data"];
 /// Maximum number of PPDUs per scheme. A browser can draw this many without stalling, and the file stays within tens of
 /// megabytes.
 pub const MAX_PPDUS: usize = 400_000;
-/// Maximum number of samples of flows and stations together, for the same reason.
+/// Likewise, the maximum number of samples of flows and stations together.
 const MAX_SAMPLES: u64 = 200_000;
 /// Candidate sampling intervals. The first one that respects this limit is used.
 const SAMPLE_MS: [u64; 9] = [2, 5, 10, 20, 50, 100, 200, 500, 1_000];

@@ -42,7 +42,7 @@ pub(crate) const BUSY: f64 = 0.9;
 /// considered the limit (our choice).
 pub(crate) const LONGER_BACK: f64 = 10.0;
 
-/// Explains why one scheme has more goodput than another, for each client count.
+/// Explains per client count why one scheme has more goodput than another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Why {
     /// Name of the scenario.

@@ -39,7 +39,7 @@ pub struct DependenceRow {
 pub struct DependenceCell {
     /// The mean, or the gain of means.
     pub value: f64,
-    /// Half the width of its 95 % confidence interval, for a gain over pairs of equal seeds; null with one seed.
+    /// Half the width of its 95 % confidence interval (of a gain: over pairs of equal seeds); null with one seed.
     pub ci95: Option<f64>,
     /// For a gain, the reference mean.
     pub from: Option<f64>,

@@ -70,7 +70,7 @@ impl PlotData {
         Measurement { number, over_seeds, cell: cell.flatten() }
     }
 
-    /// The number, and, for the median of one cell, which cell it is. The minimum or maximum of a grid is always based
+    /// The number, and the cell where it is the median of one cell. The minimum or maximum of a grid is always based
     /// on medians.
     fn measured_at(&self, measure: &Measure) -> Option<(f64, Option<Cell>)> {
         let is_median = self.average == Average::Median || measure.is_extreme();

@@ -14,7 +14,7 @@ use tacit_runs::store::Store;
 use tacit_scenario::InputError;
 use tacit_scenario::input::{Section, one_of};
 
-/// `[theory]` and `[sweep]`, of which at least one is present.
+/// `[theory]` and `[sweep]`; at least one is present.
 #[derive(Debug)]
 pub(super) struct TheoryAndSweep {
     /// The ID of a figure in [`tacit_theory`].

@@ -41,7 +41,7 @@ impl Plan {
         self.push_seeds(scenario, scheme, clients, place, 1..=u64::from(seeds))
     }
 
-    /// Like [`Plan::push`], but for a range of seeds: earlier seeds have already been simulated.
+    /// Like [`Plan::push`] with a range of seeds: earlier seeds have already been simulated.
     ///
     /// # Errors
     /// If the scenario cannot have this number of clients.

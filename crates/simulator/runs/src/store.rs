@@ -120,7 +120,7 @@ impl Store {
         Writer::open(&self.path(RECORD), warn)
     }
 
-    /// Completes a sweep of `runs`, all of which must be in the record, and exports it, unless this has been done
+    /// Completes a sweep of `runs`, which must all be in the record, and exports it, unless this has been done
     /// before.
     ///
     /// # Errors
@@ -178,7 +178,7 @@ impl Store {
         Ok(completions::read(&Log::open_sound(&self.path(RECORD))?, ids))
     }
 
-    /// The runs of `plan` that are in the record, regardless of which program simulated them and whether their sweep
+    /// The runs of `plan` that are in the record, no matter what program simulated them and whether their sweep
     /// finished.
     ///
     /// # Errors
@@ -221,7 +221,7 @@ pub fn check_writable(path: &Path) -> io::Result<()> {
     }
     let directory = |path: &Path| path.parent().map(Path::to_owned).unwrap_or_default();
     let is_there = |path: &Path| path.as_os_str().is_empty() || path.exists();
-    // Directories that are not there are made in the first one that is.
+    // Missing directories are created in the first existing one.
     let mut probe = path.to_owned();
     while !is_there(&directory(&probe)) {
         probe = directory(&probe);

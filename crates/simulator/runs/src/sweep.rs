@@ -107,7 +107,7 @@ pub fn run(plan: &Plan, store: Option<&Store>, control: Control<'_>) -> Result<V
     Ok(runs)
 }
 
-/// The runs of `plan` in `store`, regardless of which program simulated them. Nothing is simulated.
+/// The runs of `plan` in `store`, no matter what program simulated them. Nothing is simulated.
 ///
 /// # Errors
 /// [`RunsError::Missing`] if runs are missing, with `command` as the command that simulates them. Also if the store is

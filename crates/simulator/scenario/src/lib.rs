@@ -404,7 +404,7 @@ pub enum HackVariant {
     /// As before, and also while data triggered by an earlier ACK is expected, which echoes of TCP timestamps reveal
     /// (section 5).
     TimestampEcho,
-    /// The ACK is also queued as a packet, and is sent in whichever way comes first.
+    /// The ACK is also queued as a packet, and goes by the first opportunity.
     Opportunistic,
     /// For a fixed time.
     Timer,
@@ -536,7 +536,7 @@ pub struct ClientOverride {
     pub back: Option<Duration>,
 }
 
-/// Options of ACK policies from `[tcp]`, of which the scenario or a scheme selects one.
+/// Options of ACK policies from `[tcp]`; the scenario or a scheme selects one policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AckOptions {
     /// Delayed ACKs.

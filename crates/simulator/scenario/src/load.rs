@@ -254,7 +254,7 @@ fn forget_late_measuring(base: &mut Tree, tree: &Tree) {
     }
 }
 
-/// True for TOML text in place of a name or path, neither of which contains line breaks.
+/// True for TOML text in place of a name or path, which contain no line breaks.
 fn is_text(name_or_path: &str) -> bool {
     name_or_path.contains('\n')
 }

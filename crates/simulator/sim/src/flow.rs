@@ -114,7 +114,7 @@ impl Flow {
                         true => Connection::connect(config, ends, seed(), setup.start),
                         false => Connection::listen(config, ends, seed()),
                     };
-                    // A server has one socket for all connections, whichever end opens them. It is the host with the
+                    // A server has one socket for all connections, no matter which end opens them. It is the host with the
                     // lowest number.
                     connection.set_connection_id_implied(ends.local > ends.remote);
                     if let Some(client) = clients.get(config, ends) {

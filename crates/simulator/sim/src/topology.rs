@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever the topology, a host with one port needs no table of its own.
+        /// In any topology, a host with one port needs no table of its own.
         #[test]
         fn one_way_out_says_what_a_table_would(
             hosts in 1_usize..12,

@@ -1,4 +1,4 @@
-//! Random worlds of multi-link devices: every file arrives whole and unchanged whatever is lost on which link, compressed ACKs
+//! Random worlds of multi-link devices: every file arrives whole and unchanged under losses on any link, compressed ACKs
 //! are decoded in order, and no packet waits for a link that is silent.
 //!
 //! A failure prints the world and the command that replays it.

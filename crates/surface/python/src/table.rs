@@ -16,7 +16,7 @@ use tacit_runs::store::{Column, Sheet};
 /// Name of the capsules of the interface (Arrow PyCapsule interface).
 const STREAM: &CStr = c"arrow_array_stream";
 
-/// Columns of equal length with texts, integers and numbers, each of which may be missing.
+/// Columns of equal length with texts, integers and numbers; any may be missing.
 #[pyclass(module = "tacit._native", frozen)]
 pub struct Table {
     batch: RecordBatch,

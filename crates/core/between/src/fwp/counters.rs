@@ -10,7 +10,7 @@ tacit_packet::counters! {
         segments: u64,
         /// Segments missed before them.
         lost_segments: u64,
-        /// Holes filled as soon as they were detected.
+        /// Holes filled on detection.
         holes: u64,
         /// Holes first left to TCP, and filled once the retransmission was overdue.
         overdue_holes: u64,

@@ -22,7 +22,7 @@ const PRIOR: LinkFrames = LinkFrames { arrived: 9, lost: 1 };
 
 /// The shim of a receiver.
 ///
-/// The contract is that of [`Endpoint`](tacit_packet::Endpoint), for a stage between a link and a host: after any call, drain
+/// The contract is that of [`Endpoint`](tacit_packet::Endpoint), applied to a stage between a link and a host: after any call, drain
 /// [`Shim::poll_down`] to `None`, then read [`Shim::poll_timeout`]. A flow is identified by the key of the direction
 /// that carries data, and positions in its stream count from 0.
 #[derive(Clone, Debug)]

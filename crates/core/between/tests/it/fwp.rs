@@ -199,7 +199,7 @@ impl Script {
     }
 }
 
-/// Segment `number` as it was sent; `placed` is a placeholder in its place.
+/// Segment `number` as sent; `placed` is a placeholder in its place.
 fn sent(number: u64) -> Got {
     (number * u64::from(MSS), MSS, false)
 }

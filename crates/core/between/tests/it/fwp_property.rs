@@ -12,7 +12,7 @@ const STREAM: usize = 4000;
 /// The next event.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Data of the stream arrives, for the first time or again, and the link lost `missing` frames before it.
+    /// Data of the stream arrives, first or again, and the link lost `missing` frames before it.
     Text {
         offset: u32,
         len: u32,

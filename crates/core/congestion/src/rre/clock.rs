@@ -188,7 +188,7 @@ impl Clock {
     }
 
     /// Times of the latest ACK, if it is the first of a tick: the receiver's clock is then known as precisely as the
-    /// distance between ACKs, whatever its tick length [DERIVED]. `latest_us` is as for [`Self::begin_anew`]: an ACK of
+    /// distance between ACKs at any tick length [DERIVED]. `latest_us` is as for [`Self::begin_anew`]: an ACK of
     /// several segments is sent when the last of them arrives, but echoes the first (RFC 7323 section 4.3) [DERIVED].
     pub fn read(&mut self, latest_us: u64) -> Option<Reading> {
         if self.trust != Trust::Trusted || !self.seen || self.ticks == self.edge_ticks {

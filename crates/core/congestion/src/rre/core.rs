@@ -268,7 +268,7 @@ impl Core {
         self.delivered += u64::from(ack.delivered);
         let silences = self.feedback.on_ack(ack.now_us, ack.rtt_us, ack.smoothed_rtt_us);
         if silences > 0 {
-            // The rate from before the silence counts only as far as it was used during the silence. An unknown rate
+            // The rate from before the silence counts only as far as the sender used it during the silence. An unknown rate
             // stays 0.
             let least = self.estimate.rate.min(1);
             self.estimate.rate = (self.estimate.rate >> silences).max(least);

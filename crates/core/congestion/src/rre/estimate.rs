@@ -8,7 +8,7 @@ const SAMPLE_PACKETS: u64 = 30;
 /// On slow paths this number of packets is enough, after this time [DERIVED].
 const SLOW_PACKETS: u64 = 4;
 const SLOW_US: u64 = 250_000;
-/// Least ticks per sample, each of which was read at its start [DERIVED; ten if every ACK is read].
+/// Least ticks per sample, each read at its start [DERIVED; ten if every ACK is read].
 pub(super) const SAMPLE_TICKS: u64 = 4;
 /// A rate below the estimate divided by this is used before the sample is complete, because packets that do not arrive
 /// never complete a sample [DERIVED].

@@ -18,7 +18,7 @@ pub(super) struct Steering {
     /// Doublings of the gain, and the time of the last one.
     pub(super) boost: u32,
     pub(super) boosted_us: u64,
-    /// Draining continues until this time, whatever the buffer delay is; the time of the last loss that caused it; and
+    /// Draining continues until this time, at any buffer delay; the time of the last loss that caused it; and
     /// whether there was an earlier one.
     pub(super) hold_us: u64,
     pub(super) loss_us: u64,

@@ -37,8 +37,7 @@ impl AckInfo {
     /// same number with more SACKed; everything that `older` SACKs is acknowledged or SACKed; the same ECE and CWR;
     /// timestamps that do not go back. The same number without news is a duplicate ACK or a window update, which
     /// matters (RFC 5681 section 2). Two rules are stricter than CAKE's: an ACK that reports a duplicate segment (RFC
-    /// 2883) is covered by no ACK and covers no duplicate ACK, and flags must be equal regardless of which other ACKs
-    /// wait.
+    /// 2883) is covered by no ACK and covers no duplicate ACK, and flags must always be equal.
     pub fn covers(&self, older: &Self) -> bool {
         let sacks_more = !self.reports_duplicate() && !older.sacks_all_of(self);
         let more = self.ack.after(older.ack) || self.ack == older.ack && sacks_more;

@@ -72,7 +72,7 @@ impl Stream {
         }
     }
 
-    /// A separate pattern of this direction, for a datagram or a stream.
+    /// The pattern of a datagram or a stream in this direction.
     fn part(self, number: u64) -> Self {
         Self { key: scramble(self.key ^ number) }
     }

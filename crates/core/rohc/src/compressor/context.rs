@@ -92,7 +92,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// The packet format, for a packet without a base context.
+    /// The format of a packet without a base context.
     fn kind(&self) -> FormatKind {
         match self.format {
             Some(format) => format.kind,

@@ -67,7 +67,7 @@ impl StrideFinder {
         (step == 0 || (step < MAX_STEP && self.candidate == self.stride && divides)).then_some(step)
     }
 
-    /// Does the same as [`StrideFinder::observe`], for a step returned by [`StrideFinder::usual_step`].
+    /// Does the same as [`StrideFinder::observe`] with a step returned by [`StrideFinder::usual_step`].
     pub(crate) fn note_usual_step(&mut self, ack: u32, step: u32) {
         self.last_ack = ack;
         if step != 0 {

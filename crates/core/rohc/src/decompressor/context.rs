@@ -21,7 +21,7 @@ use crate::wire::{Reader, Short};
 pub(crate) enum Fault {
     Malformed,
     Crc,
-    /// Like `Crc`, for a packet that seems older than the reference.
+    /// Like `Crc`; the packet seems older than the reference.
     Stale,
     OutputTooSmall,
 }

@@ -97,7 +97,7 @@ fn fields_that_a_replication_leaves_out_are_those_of_the_base() {
     let header = Header { source_port: 40010, seq: 77, checksum: 0x4711, ..base() };
     let Ip::V4 { id, .. } = header.ip else { unreachable!() };
     let mut bytes = vec![0xe3, 0xfc, 6, 0, 0x80 | CRC7.check(&emit(&header)), 0];
-    // Sequential IP-ID, neither hop limit nor, but for the source port, any of those fields; ACK.
+    // Sequential IP-ID, neither hop limit nor, except the source port, any of those fields; ACK.
     bytes.extend([1, header.dscp << 2 | header.ip_ecn]);
     bytes.extend(id.to_be_bytes());
     bytes.extend([0b0000_1000, 0b0001_0000]);

@@ -134,7 +134,7 @@ fn the_client_is_implied() {
     assert!(ConnectionId(1 << 31).is_implied() && !ConnectionId(u32::MAX >> 1).is_implied());
 }
 
-/// Data that was lost in a long packet and goes again in none so long leaves no trail of small packets.
+/// Data that was lost in a long packet and goes again in shorter ones leaves no trail of small packets.
 #[test]
 fn data_that_no_longer_fits_continues_in_the_next_packet() {
     let mut script = Script::established(Config::default());

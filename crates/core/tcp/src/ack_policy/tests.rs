@@ -14,7 +14,7 @@ fn ack_rate(ack_policy: AckPolicy, rtt: Duration) -> u64 {
     acks_of(ack_policy, rtt, PACKET_TIME) / SECONDS
 }
 
-/// ACKs in [`SECONDS`] of the steady state, for a packet each `packet_time` over a path of `rtt`.
+/// ACKs in [`SECONDS`] of the steady state with a packet each `packet_time` over a path of `rtt`.
 fn acks_of(ack_policy: AckPolicy, rtt: Duration, packet_time: Duration) -> u64 {
     let mut acks = AckScheduler::new(&Config { ack_policy, ..Config::default() });
     acks.on_handshake(rtt);

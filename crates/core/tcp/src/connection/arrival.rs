@@ -275,7 +275,7 @@ impl Connection {
         true
     }
 
-    /// First: the sequence number. A segment at RCV.NXT passes even if the window is closed, for its ACK. A segment
+    /// First: the sequence number. A segment at RCV.NXT passes even if the window is closed, because of its ACK. A segment
     /// without payload also passes at the very end of the window, which is the position of a peer that has used the
     /// whole window.
     fn sequence_passes(&mut self, now: Instant, placed: &Placed<'_>) -> bool {

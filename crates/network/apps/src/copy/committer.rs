@@ -1,4 +1,4 @@
-//! Gives complete files their final names once they are synced to disk. A sync takes milliseconds per file, so many
+//! Gives complete files their final names once they are synced to disk. A sync takes milliseconds per file. Therefore many
 //! files are synced together while further files arrive.
 
 use std::ffi::OsStr;

@@ -165,7 +165,7 @@ impl Source {
         Ok(source)
     }
 
-    /// For `listing`: the entries at `paths` below `tree` and, for a single directory, its entries; or everything below.
+    /// For `listing`: the entries at `paths` below `tree` and the entries of a single directory; or everything below.
     pub(super) fn to_list(tree: &Tree, paths: &[String], listing: &Listing) -> Result<Self, String> {
         let one = match paths {
             [path] => Relative::parse(path.trim_end_matches('/'))

@@ -62,7 +62,7 @@ impl RelayReport {
 }
 
 /// Forwards bytes between `tcp` and a stream until both directions have ended, and returns their number; `all` counts
-/// them as they are forwarded. If one end fails, or this task is dropped early, `tcp` is reset, so that its peer does
+/// them while forwarding. If one end fails, or this task is dropped early, `tcp` is reset, so that its peer does
 /// not take partial data for complete data. If this returns an error, the owner of the stream must reset the stream.
 pub async fn relay<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     mut tcp: TcpStream,

@@ -258,7 +258,7 @@ fn placeholders_in_heads_that_nobody_can_place_are_refused() {
 }
 
 proptest! {
-    /// Whichever bytes are hit, all bytes handed on are right (`read` checks them), and so are all bytes handed on that
+    /// No matter what bytes are hit, all bytes handed on are right (`read` checks them), and so are all bytes handed on that
     /// are neither hit nor before the first complete head.
     #[test]
     fn answers_with_any_holes_bring_only_what_is_true(

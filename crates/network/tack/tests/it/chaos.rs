@@ -71,7 +71,7 @@ enum Families {
 }
 
 impl Families {
-    /// The relay's source address towards the server, for its address number `place`.
+    /// The relay's source address number `place` towards the server.
     fn far(self, place: usize) -> SocketAddr {
         match self {
             Self::V4 => loopback(),

@@ -7,7 +7,7 @@ use tacit_scenario::table::{count, number};
 use super::text::adopters;
 use super::{Comparison, Row};
 
-/// Of data sent again, this share and more is told beside a gain.
+/// From this share of data sent again on, the headline names it beside a gain.
 const RETRANSMITTED_TOLD: f64 = 0.02;
 
 /// A sentence or two for each count of clients, the least first.

@@ -92,7 +92,7 @@ fn file_name(title: &str) -> String {
     name.chars().take(MAX_LENGTH).collect()
 }
 
-/// Text as it is, which scrolls sideways, also by keyboard. `name` is its name for screen readers.
+/// Preformatted text, which scrolls sideways, also by keyboard. `name` is its name for screen readers.
 pub fn block(name: &str, text: &str) -> Markup {
     html! { pre tabindex="0" role="region" aria-label=(name) { (text) } }
 }

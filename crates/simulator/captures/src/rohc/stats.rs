@@ -104,7 +104,7 @@ pub struct Stats {
     pub native: u64,
     /// HACK: number of these whose CID is used by another live flow.
     pub cid_taken: u64,
-    /// HACK: number of frames, each of which is the payload of one link-layer ACK.
+    /// HACK: number of frames, each the payload of one link-layer ACK.
     pub frames: Option<u64>,
     /// Number of packets whose wrong TCP checksum was corrected first.
     pub checksums_set_right: u64,

@@ -14,7 +14,7 @@ fn snr_of_10_percent(mode: &Mode, bytes: u32) -> f64 {
     Decibels::from_millis(first.expect("some SNR is enough")).as_db()
 }
 
-/// 802.11-2020 table 17-18 gives the input level at which at most 10 % of 1000-byte PSDUs are lost, for a noise figure
+/// 802.11-2020 table 17-18 gives the input level at which at most 10 % of 1000-byte PSDUs are lost with a noise figure
 /// of 10 dB and an implementation margin of 5 dB (clause 17.3.10.2). Thermal noise in 20 MHz is -101 dBm, so a level L
 /// corresponds to an SNR of L + 101 - 15.
 #[test]

@@ -63,7 +63,7 @@ pub struct UplinkClient {
     pub sent_mpdus: u32,
     /// Time since that report.
     pub silent: Duration,
-    /// MPDUs that it sent in the current second or the one before, whichever is larger.
+    /// MPDUs that it sent in the current second or the one before; the larger number.
     pub mpdus_per_s: u32,
     /// Its PHY rate over the whole channel, uplink.
     pub rate: BitRate,

@@ -35,7 +35,7 @@ pub(super) struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// The same, for a call that takes it.
+    /// The same, taken by the call.
     pub fn reborrow(&mut self) -> Parts<'_> {
         Parts {
             config: self.config,

@@ -77,7 +77,7 @@ impl Harness {
         assert!(!overlap, "the medium is never double-booked");
     }
 
-    /// The exchanges in short form: `D3!` is data of three MPDUs of which none arrived, `D3` data of three, `A` ACK,
+    /// The exchanges in short form: `D3!` is data of three MPDUs that did not arrive, `D3` data of three, `A` ACK,
     /// `B` Block Ack, `R` Block Ack Request, `rts` and `cts`; `x` follows a lost or collided response.
     fn story(&self) -> String {
         let mut story = Vec::new();

@@ -107,7 +107,7 @@ impl Harness {
         self.send(ONE, AP, acks, 52);
     }
 
-    /// Senders and frames: `D3` is data of three MPDUs, `D3!` data of three of which none arrived, `A` ACK, `B` Block
+    /// Senders and frames: `D3` is data of three MPDUs, `D3!` data of three that did not arrive, `A` ACK, `B` Block
     /// Ack, `R` Block Ack Request, `end` CF-End; `+` means RDG/More PPDU, `x` lost.
     fn story(&self) -> String {
         let mut story = Vec::new();
@@ -374,7 +374,7 @@ fn the_peer_sends_for_the_holder_only_and_in_its_category() {
     let mut c = config(2);
     c.categories = vec![AccessCategory::BestEffort, AccessCategory::Video];
     let mut h = Harness::new(c);
-    // A client grants. The access point has packets for it, for the other client, and in another category.
+    // A client grants. The access point has packets for both clients, and some in another category.
     h.send(ONE, AP, 3, 1500);
     assert!(h.step());
     let [ap, one] = [AP, ONE].map(|station| h.bss.function(station, AccessCategory::Video));

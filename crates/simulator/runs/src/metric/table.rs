@@ -162,7 +162,7 @@ const OF_RUNS: &[Metric] = &[
         "share of the time of the exchanges with it: handshakes, PPDUs, link-layer ACKs, timeouts",
         |view| Some(view.first_station()?.served_share()),
     ),
-    metric("first_host_lost_share", "packets in these PPDUs that did not arrive anew, over all", |view| {
+    metric("first_host_lost_share", "packets in these PPDUs that brought nothing new, over all", |view| {
         Some(view.first_station()?.lost_share())
     }),
     metric(

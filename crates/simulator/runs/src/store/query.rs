@@ -43,7 +43,7 @@ fn run_key(text: &Arc<str>, label: &Label) -> RunKey {
     (text.clone(), label.scheme.clone(), label.clients, label.seed)
 }
 
-/// The runs of `plan` that `log` contains, regardless of which program simulated them; `None` for those that are
+/// The runs of `plan` that `log` contains, no matter what program simulated them; `None` for those that are
 /// missing.
 pub(super) fn select(log: &Log, plan: &Plan) -> Result<Vec<Option<RunSummary>>, RunsError> {
     let mut runs = BTreeMap::new();

@@ -307,7 +307,7 @@ impl<K: Kind> Kind for OrNone<K> {
     }
 }
 
-/// A value of the inner kind, for a setting that has no value by default.
+/// A value of the inner kind; the setting has no value by default.
 pub(crate) struct Given<K>(pub K);
 
 impl<K: Kind> Kind for Given<K> {

@@ -1,4 +1,4 @@
-//! Generates the tables in `docs/use/scenario.md` from the keys, and tests that the page contains them.
+//! Generates the lists of keys in `docs/use/scenario.md`, and tests that the page contains them.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use super::{Row, rows};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/use/scenario.md");
 
-/// The tables in the order of the page, with their headings.
+/// The tables of a scenario in the order of the page, with their headings.
 const HEADINGS: [(&str, &str); 17] = [
     ("", "### At the top"),
     ("run", "### `[run]`"),
@@ -27,20 +27,25 @@ const HEADINGS: [(&str, &str); 17] = [
     ("compare", "### `[compare]`"),
 ];
 
-/// Replaces every table of keys in `page` by the generated one, and leaves the other text unchanged.
-fn with_tables(page: &str) -> String {
+/// Replaces the first list under each heading of a table in `page` by the generated one, and leaves the other text
+/// unchanged.
+fn with_lists(page: &str) -> String {
     let mut text = String::new();
     let mut table = None;
-    let mut in_table = false;
+    let mut in_list = false;
     for line in page.lines() {
         if line.starts_with('#') {
             table = HEADINGS.iter().find(|(_, heading)| *heading == line).map(|(table, _)| *table);
         }
-        let is_head = line.starts_with("| key |");
-        in_table = line.starts_with('|') && (is_head || in_table);
-        if is_head && let Some(table) = table {
+        let is_item = line.starts_with("* `");
+        in_list &= is_item;
+        if in_list {
+            continue;
+        }
+        if is_item && let Some(table) = table.take() {
             text.push_str(&markdown(table));
-        } else if !in_table {
+            in_list = true;
+        } else {
             text.push_str(line);
             text.push('\n');
         }
@@ -48,42 +53,49 @@ fn with_tables(page: &str) -> String {
     text
 }
 
-/// The table of keys for `table`. Keys with the same description share a row.
+/// The list of keys for `table`. Keys with the same description share an item.
 fn markdown(table: &str) -> String {
-    let mut lines: Vec<(Vec<String>, String)> = Vec::new();
+    let mut items: Vec<(Vec<String>, String)> = Vec::new();
     for row in rows().iter().filter(|row| row.table == table) {
         let wired = Row { table: "wired", ..row.clone() };
         let rest = if table == "cellular" && rows().contains(&wired) {
-            " |  | as in `[wired]`".to_owned()
+            ": as in `[wired]`".to_owned()
         } else {
-            format!("{} | {} | {}", default_cell(row), row.allowed, row.meaning)
+            format!(" ({}{}): {}", row.allowed, default_of(row), row.meaning)
         };
         let name = format!("`{}`", row.name);
-        match lines.last_mut().filter(|(_, last)| *last == rest) {
+        match items.last_mut().filter(|(_, last)| *last == rest) {
             Some((names, _)) => names.push(name),
-            None => lines.push((vec![name], rest)),
+            None => items.push((vec![name], rest)),
         }
     }
-    let mut text = "| key | default | allowed | meaning |\n|---|---|---|---|\n".to_owned();
-    for (names, rest) in lines {
-        let _ = writeln!(text, "| {} | {rest} |", names.join(", "));
+    let mut text = String::new();
+    for (names, rest) in items {
+        let _ = writeln!(text, "* {}{rest}", names.join(", "));
     }
     text
 }
 
-/// Formats a literal default as code, except for plain numbers.
-fn default_cell(row: &Row) -> String {
+/// The default behind the allowed values; literal ones are code, except for plain numbers.
+fn default_of(row: &Row) -> String {
     let is_number = row.default.bytes().all(|byte| byte.is_ascii_digit());
-    if row.literal && !is_number { format!("`{}`", row.default) } else { row.default.clone() }
+    if row.default.is_empty() || row.default.starts_with("required") {
+        let separator = if row.default.is_empty() { "" } else { "; " };
+        format!("{separator}{}", row.default)
+    } else if row.literal && !is_number {
+        format!("; default `{}`", row.default)
+    } else {
+        format!("; default {}", row.default)
+    }
 }
 
 #[test]
 fn the_page_says_what_the_keys_say() {
     let page = std::fs::read_to_string(PAGE).unwrap();
-    let right = with_tables(&page);
+    let right = with_lists(&page);
     for (table, heading) in HEADINGS {
         assert!(right.contains(&format!("\n{heading}\n")), "the page has no {heading}");
-        assert!(right.contains(&markdown(table)), "the page has no table of keys under {heading}");
+        assert!(right.contains(&markdown(table)), "the page has no list of keys under {heading}");
     }
     if std::env::var_os("TACIT_WRITE_DOCS").is_some() {
         std::fs::write(PAGE, right).unwrap();
@@ -101,12 +113,10 @@ fn the_page_says_what_the_keys_say() {
 }
 
 #[test]
-fn only_tables_of_keys_are_written() {
-    let page = "# Page\n\n| kind | written |\n|---|---|\n| a | b |\n\n### `[compare]`\n\nWords.\n\n\
-                | key | default |\n|---|---|\n| old | row |\n\nMore.\n";
-    let expected = format!(
-        "# Page\n\n| kind | written |\n|---|---|\n| a | b |\n\n### `[compare]`\n\nWords.\n\n{}\nMore.\n",
-        markdown("compare")
-    );
-    assert_eq!(with_tables(page), expected);
+fn only_lists_of_keys_are_written() {
+    let page =
+        "# Page\n\n* `a`: b\n\n### `[compare]`\n\nWords.\n\n* `old`: item\n* `older`: item\n\n* `c`: d\n";
+    let expected =
+        format!("# Page\n\n* `a`: b\n\n### `[compare]`\n\nWords.\n\n{}\n* `c`: d\n", markdown("compare"));
+    assert_eq!(with_lists(page), expected);
 }

@@ -81,7 +81,7 @@ fn cubic_choices(section: &Section<'_>, usual: Algorithm) -> Result<cubic::Confi
     Ok(cubic::Config { slow_start: keys::SLOW_START.or(section, usual.slow_start)? })
 }
 
-/// Reads the options of every controller, regardless of which one is selected.
+/// Reads the options of every controller, selected or not.
 fn algorithm(
     section: &Section<'_>,
     usual: Algorithm,

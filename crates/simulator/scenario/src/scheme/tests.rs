@@ -233,11 +233,11 @@ fn an_ack_rides_or_was_given_by_the_access_point() {
 }
 
 #[test]
-fn the_documentation_has_a_row_for_each_scheme() {
+fn the_documentation_has_an_item_for_each_scheme() {
     let page = include_str!("../../../../../docs/use/schemes.md");
-    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let items = page.lines().filter_map(|line| line.strip_prefix("* `")?.split('`').next());
     let names = ALL.iter().map(|scheme| scheme.name);
-    assert_eq!(rows.collect::<Vec<_>>(), names.collect::<Vec<_>>());
+    assert_eq!(items.collect::<Vec<_>>(), names.collect::<Vec<_>>());
 }
 
 #[test]

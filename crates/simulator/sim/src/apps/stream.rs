@@ -36,7 +36,7 @@ pub(super) struct VideoStream {
     unplayed: VecDeque<SentFrame>,
     /// Number of the next datagram.
     next_datagram: u64,
-    /// Number of frames up to the last one of which a datagram has arrived.
+    /// Number of frames up to the last one that has a datagram here.
     begun: u64,
     played: u64,
     damaged: u64,

@@ -253,7 +253,7 @@ fn triggered_response(response: &TriggeredResponse) -> u32 {
     HE_VARIANT | TRS << 2 | information << 6
 }
 
-/// BA Control, and Per AID TID Info of each station (802.11ax-2021 clause 9.3.1.8.6); after that, for each station with
+/// BA Control, and Per AID TID Info of each station (802.11ax-2021 clause 9.3.1.8.6); after that, per station with
 /// appended bytes, their length and the bytes.
 fn multi_sta_block_ack(out: &mut Vec<u8>, acknowledged: &[Acknowledged], tid: u8) {
     out.extend(MULTI_STA.to_le_bytes());

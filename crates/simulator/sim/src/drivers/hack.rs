@@ -1,4 +1,4 @@
-//! TCP/HACK in a station: its driver, for the NIC in the channel.
+//! TCP/HACK in a station: its driver; the NIC is in the channel.
 
 use tacit_between::hack::{Action, Config, Counters, Driver, FlowCounters, Rides};
 use tacit_link::PacketRef;

@@ -13,7 +13,7 @@ use tacit_sim::{RunError, RunOutcome, run};
 use tacit_tack_proto as tack;
 use tacit_tcp as tcp;
 
-/// `clients` clients, each of which sends `traffic` to the next one.
+/// `clients` clients, each sending `traffic` to the next one.
 fn ring(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> Setup {
     let mut setup = wlan(standard, mbps, clients, traffic);
     for (flow, index) in setup.flows.iter_mut().zip(0..) {

@@ -36,7 +36,7 @@ pub struct CompareArgs {
     /// Override a setting, such as wifi.rate=65Mbps; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub assignments: Vec<String>,
-    /// Compare at each of these values, such as 'wifi.distance=5 m,17 m'; repeatable, for a grid
+    /// Compare at each of these values, such as 'wifi.distance=5 m,17 m'; several make a grid
     #[arg(long = "sweep", value_name = "KEY=VALUE,…")]
     pub sweeps: Vec<String>,
     /// Fewer and shorter runs: at most 3 seeds and about 5 s
@@ -144,7 +144,7 @@ pub struct SweepArgs {
     pub scenario: Option<String>,
     #[command(flatten)]
     pub link: LinkArgs,
-    /// Run at each of these values, such as 'wifi.distance=5 m,17 m'; repeatable, for a grid
+    /// Run at each of these values, such as 'wifi.distance=5 m,17 m'; several make a grid
     #[arg(long = "sweep", value_name = "KEY=VALUE,…")]
     pub sweeps: Vec<String>,
     /// Schemes, separated by commas, or all [default: the scenario as written]

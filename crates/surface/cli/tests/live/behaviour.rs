@@ -15,7 +15,7 @@ use super::support::{
     download, machine, output_text, report, shared_machine, shell, skip, tacit, tacit_for_all,
 };
 
-/// The user ID of `nobody`.
+/// The unprivileged user.
 const NOBODY: u32 = 65_534;
 
 /// Number of hops started at the same time.

@@ -18,7 +18,7 @@ use super::helper::words;
 use super::support::{machine, report, shared_machine};
 
 const PORT: u16 = 7008;
-/// A user without files or processes: `nobody` in Debian and Fedora.
+/// A user without files or processes, in Debian and Fedora.
 const NOBODY: u32 = 65_534;
 /// Length of a transfer in bytes.
 const LEN: usize = 4_000_000;

@@ -298,7 +298,7 @@ impl Namespace {
         format!("/proc/{}/ns/net", self.0.0.id())
     }
 
-    /// iperf3 over the loopback interface, for one second.
+    /// One second of iperf3 over the loopback interface.
     fn transfer(&self) -> Killed {
         let path = format!("--net={}", self.path());
         let mut both = Command::new("nsenter");

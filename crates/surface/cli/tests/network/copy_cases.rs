@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::peers::{Server, Users, bytes};
 use serde_json::Value;
 
-/// The user ID of `nobody`, who has no privileges.
+/// The unprivileged user.
 const NOBODY: u32 = 65534;
 
 /// Two users, and a writable server of one of them.
@@ -331,7 +331,7 @@ fn one_command_on_either_machine_shares_a_file() {
     assert!(stderr.contains("wrong code"), "{stderr}");
     users.refused("client", &["ls", &server.at("")], 2);
     assert!(!users.path("got").exists());
-    // The command as it was printed, and again.
+    // The printed command, and again.
     let words: Vec<&str> = command.split(' ').collect();
     for _ in 0..2 {
         users.done("client", &words);

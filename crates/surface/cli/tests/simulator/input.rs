@@ -1,4 +1,4 @@
-//! What users are told about wrong input: on one line, before anything runs.
+//! Errors about wrong input: on one line, before anything runs.
 
 use std::fs;
 use std::path::Path;

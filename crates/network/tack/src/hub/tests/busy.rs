@@ -80,7 +80,7 @@ impl Sent {
     }
 }
 
-/// Users of four connections, each of which waits after a call until the hub has sent its data, and a driver that
+/// Users of four connections, each waiting after a call until the hub has sent its data, and a driver that
 /// sleeps unless it is woken. No timer or datagram would make up for a missed call.
 #[test]
 fn no_call_is_missed() {

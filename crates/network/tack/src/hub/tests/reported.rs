@@ -24,7 +24,7 @@ fn a_handshake_survives_the_loss_of_the_clients_second_to_seventh_datagram() {
     assert!(net.server.accept().is_some());
 }
 
-/// quic-go#1597: a connection whose handshake had a Retry ended after 80 s, whatever was sent.
+/// quic-go#1597: a connection whose handshake had a Retry ended after 80 s of any traffic.
 #[test]
 fn a_connection_that_began_with_a_retry_stays() {
     let mut net = Net::new();

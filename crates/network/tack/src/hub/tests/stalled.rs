@@ -86,7 +86,7 @@ impl Carried {
     }
 }
 
-/// Bytes that one reader takes in two seconds, after `stalled` other streams have been stalled for some time.
+/// Bytes that one reader takes within two seconds, after `stalled` other streams have been stalled.
 fn taken_beside(stalled: usize) -> usize {
     let mut carried = Carried::new();
     for _ in 0..stalled {

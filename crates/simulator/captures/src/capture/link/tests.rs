@@ -278,7 +278,7 @@ fn only_whole_frames_of_hack_make_a_hack_ack() {
     // Bitmaps for 256, 512 and 1024 MPDUs.
     let longer = [(4, 32), (8, 64), (10, 128)].map(|(code, bytes)| block_ack(5, code, &vec![0xff; bytes]));
     let wrapped = joined(&[&[0x74, 0, 0, 0], &[2; 6], &[0xd4, 0, 0, 0, 0, 0xc0]]);
-    // Short TCP/HACK frames: one without bytes after the CRC, and two, of which the second has one such byte.
+    // Short TCP/HACK frames: one without bytes after the CRC, and two, the second with one such byte.
     let riding = [&[0, 7, 1, 2][..], &[0, 7, 1, 2, 0x10, 7, 2, 3, 0x33]];
     for plain in [ack, compressed, wrapped].into_iter().chain(longer) {
         assert!(matches!(read(105, &plain).0, Verdict::NotIp(_)));

@@ -1,4 +1,4 @@
-//! Reception of MPDUs while the rest of their PPDU is still on the air, for a Block Ack on another link that acknowledges
+//! Reception of MPDUs while the rest of their PPDU is still on the air, where a Block Ack on another link acknowledges
 //! what any link has received ([`BlockAckScope::Shared`](crate::wifi::multi_link::BlockAckScope::Shared)).
 
 use tacit_packet::units::Instant;

@@ -1,4 +1,4 @@
-//! Outcomes of packets, for a driver that needs each one immediately.
+//! Outcomes of packets, immediately, as some drivers need them.
 
 use std::collections::VecDeque;
 

@@ -30,7 +30,7 @@ pub(crate) struct Mpdu {
     pub retries: u32,
     pub state: MpduState,
     pub queued_at: Instant,
-    /// Its reception was decided before the end of its PPDU, for a Block Ack on another link.
+    /// Its reception was decided before the end of its PPDU, because a Block Ack on another link reports it.
     pub is_decided: bool,
 }
 

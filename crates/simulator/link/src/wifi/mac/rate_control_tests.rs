@@ -143,7 +143,7 @@ fn it_leaves_a_channel_that_is_too_wide_for_few_mpdus() {
 fn it_follows_a_client_to_where_only_a_narrow_channel_carries_and_back() {
     let mut link = Link::of(rates_of_every_width(), 3);
     for snr_db in [30.0, 24.0, 18.0, 12.0, 6.0, 0.0, -6.0, 0.0, 6.0, 12.0, 18.0, 24.0, 30.0] {
-        // On a narrow channel there are a few hundred PPDUs per second, of which one in ten to forty is a try.
+        // On a narrow channel there are a few hundred PPDUs per second; one in ten to forty is a try.
         link.run(Duration::from_secs(6), snr_db);
         let share = link.run(Duration::from_secs(1), snr_db) / link.ideal(snr_db);
         println!("{snr_db} dB: {:.1} % of the ideal rate", share * 100.0);

@@ -36,7 +36,7 @@ pub(crate) struct Station {
     pub hold_limits: HoldLimits,
     /// When its present TXOP must be over, where it does.
     pub burst_until: Instant,
-    /// The clients, for the access point; the access point, for a client, and those it has direct links to.
+    /// Of the access point: the clients. Of a client: the access point and the peers of its direct links.
     pub peers: Vec<Peer>,
     /// Peers that have something to be sent, in the order of their turn.
     turns: VecDeque<usize>,
@@ -444,8 +444,8 @@ impl Station {
         }
     }
 
-    /// The first peer whose airtime is not used up; the others get a quantum more and go behind. Requests, which are
-    /// short and let the recipient go on, do not wait.
+    /// The first peer with airtime left; the others get a quantum more and move to the end. Requests do not wait: they
+    /// are short, and the recipient waits for them.
     fn next_by_airtime(&mut self) -> Option<usize> {
         let quantum_ns = ApScheduler::AIRTIME_QUANTUM.as_nanos() as i64;
         loop {
@@ -487,9 +487,9 @@ impl Station {
         }
     }
 
-    /// Puts together the next PPDU of a TXOP, if it fits in `room`. A turn is a TXOP, not a PPDU: the peer whose turn it
-    /// is goes on while it has something, and PPDUs to others in the rest take nothing from their own turns. Were the rest
-    /// of one peer's TXOP the turn of the next, every other of an even number would have nothing else.
+    /// Puts together the next PPDU of a TXOP, if it fits in `room`. A turn is a TXOP, not a PPDU: a peer keeps its turn
+    /// while it has packets, and PPDUs to others in the rest do not count as their turns. Otherwise one of two peers
+    /// would only get the rests.
     pub fn next_outgoing_within(
         &mut self,
         now: Instant,

@@ -220,7 +220,7 @@ impl DataField {
         (symbols.count - 1) * whole as u64 + last
     }
 
-    /// Symbols, of `data_bits` each, for a PSDU of `bytes` bytes.
+    /// Symbols of `data_bits` that a PSDU of `bytes` bytes takes.
     pub fn symbols(&self, data_bits: u32, bytes: u32) -> Symbols {
         let symbols = self.initial_symbols(data_bits, bytes);
         if self.takes_segment_more(data_bits, symbols) { symbols.next_segment() } else { symbols }

@@ -396,7 +396,7 @@ impl Mode {
         (mcs <= 2).then(mode).flatten()
     }
 
-    /// The EHT mode of `mcs` 0 to 13 on `streams` 1 to 8 at 20 to 320 MHz, for a single user, with default options;
+    /// The EHT mode of `mcs` 0 to 13 on `streams` 1 to 8 at 20 to 320 MHz, single user, default options;
     /// `None` if the tables do not have it.
     pub fn eht(mcs: u8, streams: u8, width_mhz: u16, guard_interval: GuardInterval) -> Option<Self> {
         let options = HeOptions::usual(guard_interval);

@@ -1,4 +1,4 @@
-//! The oracle of a repaired download: checks that all bytes handed on are those that the server sent, whichever flow
+//! The oracle of a repaired download: checks that all bytes handed on are those that the server sent, no matter what flow
 //! carried them. It observes the packets that hosts receive, detects placeholders by their mark, and uses neither the
 //! shim nor the repair.
 

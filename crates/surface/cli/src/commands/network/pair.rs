@@ -23,7 +23,7 @@ use crate::output::{Failure, INTERRUPTED, NetworkFailure, note, print, print_jso
 
 /// Time for a client to open its stream (our choice).
 const STREAM_TIMEOUT: Duration = Duration::from_secs(20);
-/// Maximum number of concurrent clients, each of which has one guess (our choice).
+/// Maximum number of concurrent clients, each with one guess (our choice).
 const CLIENTS_MAX: usize = 16;
 
 /// The peers added by pairing, for `--json`.
