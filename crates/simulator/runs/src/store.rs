@@ -31,7 +31,7 @@ use tacit_sim::capture::AtomicFile;
 pub(crate) use export::RUNS;
 pub use export::{sheet_of, table_names};
 pub use flat::{add_rows, objects};
-pub use log::Writer;
+pub use log::{Appender, Writer};
 pub(crate) use log::{Log, record_of};
 pub(crate) use sheet::SheetWriter;
 pub use sheet::{Column, Sheet};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use tacit_scenario::table::count;
 use tacit_sim::capture::AtomicFile;
 
@@ -175,28 +175,29 @@ pub(crate) fn record_of<R: Serialize>(runs: &[R], path: &Path) -> Result<Vec<u8>
     Ok(lines.collect::<Result<Vec<_>, _>>().map_err(RunsError::store(path))?.concat())
 }
 
-/// Appends a finished sweep to the record at `path`.
-pub(super) fn append_sweep(path: &Path, contents: &Contents) -> Result<(), RunsError> {
-    let mut file = OpenOptions::new().append(true).open(path).map_err(RunsError::io(path))?;
-    let line = entry::line(&Entry::Sweep::<(), _>(contents)).map_err(RunsError::store(path))?;
-    file.write_all(&line).map_err(RunsError::io(path))
-}
-
-/// The record of results, open for appending.
+/// A record that is open for appending.
 #[derive(Debug)]
-pub struct Writer {
+pub struct Appender {
     path: PathBuf,
     file: File,
-    known: BTreeSet<String>,
 }
 
-impl Writer {
-    /// Opens the record at `path`. Also returns its runs by id. Incomplete or damaged entries are removed and reported
-    /// to `warn`.
-    pub(super) fn open(
-        path: &Path,
-        warn: &dyn Fn(&str),
-    ) -> Result<(Self, BTreeMap<String, RunSummary>), RunsError> {
+impl Appender {
+    /// Opens the record at `path`, and creates it if it does not exist. Also returns its runs, without those of another
+    /// version. Incomplete or damaged entries are removed and reported to `warn`.
+    ///
+    /// # Errors
+    /// If it cannot be read or written.
+    pub fn open<R: DeserializeOwned>(path: &Path, warn: &dyn Fn(&str)) -> Result<(Self, Vec<R>), RunsError> {
+        let (appender, log) = Self::repaired(path, warn)?;
+        let read = |line| match entry::read::<R, IgnoredAny>(&log.file, line) {
+            Ok(Entry::Run(run)) => Some(run),
+            _ => None,
+        };
+        Ok((appender, log.of_kind(Kind::Run).filter_map(read).collect()))
+    }
+
+    fn repaired(path: &Path, warn: &dyn Fn(&str)) -> Result<(Self, Log), RunsError> {
         let append = || OpenOptions::new().create(true).append(true).open(path).map_err(RunsError::io(path));
         let mut file = append()?;
         let mut log = Log::open(path)?;
@@ -212,6 +213,41 @@ impl Writer {
             log = Log::open(path)?;
             file = append()?;
         }
+        Ok((Self { path: path.to_owned(), file }, log))
+    }
+
+    /// Appends a finished run with a single write.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn append(&mut self, run: &impl Serialize) -> Result<(), RunsError> {
+        let lines = record_of(&[run], &self.path)?;
+        self.file.write_all(&lines).map_err(RunsError::io(&self.path))
+    }
+}
+
+/// Appends a finished sweep to the record at `path`.
+pub(super) fn append_sweep(path: &Path, contents: &Contents) -> Result<(), RunsError> {
+    let mut file = OpenOptions::new().append(true).open(path).map_err(RunsError::io(path))?;
+    let line = entry::line(&Entry::Sweep::<(), _>(contents)).map_err(RunsError::store(path))?;
+    file.write_all(&line).map_err(RunsError::io(path))
+}
+
+/// The record of results, open for appending.
+#[derive(Debug)]
+pub struct Writer {
+    to: Appender,
+    known: BTreeSet<String>,
+}
+
+impl Writer {
+    /// Opens the record at `path`. Also returns its runs by id. Incomplete or damaged entries are removed and reported
+    /// to `warn`.
+    pub(super) fn open(
+        path: &Path,
+        warn: &dyn Fn(&str),
+    ) -> Result<(Self, BTreeMap<String, RunSummary>), RunsError> {
+        let (to, log) = Appender::repaired(path, warn)?;
         let mut runs = BTreeMap::new();
         let mut unread = 0;
         for (_, run) in log.runs() {
@@ -225,7 +261,7 @@ impl Writer {
             warn(&format!("{}: {what}", path.display()));
         }
         let known = runs.keys().cloned().collect();
-        Ok((Self { path: path.to_owned(), file, known }, runs))
+        Ok((Self { to, known }, runs))
     }
 
     /// Appends a finished run with a single write, unless it is already recorded.
@@ -233,10 +269,6 @@ impl Writer {
     /// # Errors
     /// If the file cannot be written.
     pub fn append(&mut self, record: &RunRecord) -> Result<(), RunsError> {
-        if !self.known.insert(record.run.id.clone()) {
-            return Ok(());
-        }
-        let line = record_of(&[record], &self.path)?;
-        self.file.write_all(&line).map_err(RunsError::io(&self.path))
+        if self.known.insert(record.run.id.clone()) { self.to.append(record) } else { Ok(()) }
     }
 }

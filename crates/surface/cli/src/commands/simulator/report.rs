@@ -35,9 +35,7 @@ fn plot(words: &str, args: &ReportArgs) -> Result<ExitCode, Failure> {
     let files = plot_files(&args.plot)?;
     let [directory] = &args.directories[..] else {
         let what = format!("{} directories", args.directories.len());
-        return Err(InputError::new("--plot", what)
-            .allowed("the directory of one tacit sweep")
-            .into());
+        return Err(InputError::new("--plot", what).allowed("the directory of one tacit sweep").into());
     };
     let sweep = Directory::existing(directory)?.ok_or_else(|| {
         let what = format!("{} holds no sweep", directory.display());

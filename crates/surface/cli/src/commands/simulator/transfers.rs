@@ -1,8 +1,8 @@
 //! Live runs for figures: transfers through live hops.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Read as _, Write as _};
+use std::fs::File;
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use tacit_figures::{Download, Figure, GoodputSource, LiveRuns, MakeLive, TransferReport, TransferRun};
 use tacit_hop::{doctor, parent};
 use tacit_runs::RunsError;
+use tacit_runs::store::Appender;
 
 use super::shell::is_program;
 use crate::output::note;
@@ -23,9 +24,6 @@ const PEERS_MADE_BY: &str =
 
 /// Prefix of a server command that uses RRE.
 const RRE: &str = " rre run -- ";
-
-/// Maximum size of a results file in bytes.
-const MAX_LOG_BYTES: u64 = 64 << 20;
 
 /// Executes the live runs of `figures` that this machine supports.
 /// Results are stored in `directory`, and stored runs are not repeated.
@@ -44,15 +42,14 @@ struct TransferRunner<'d> {
     reported: Vec<String>,
 }
 
-/// Stored results of transfers, one JSON object per line.
+/// Stored results of transfers, a record of their own.
 struct RunLog {
-    path: PathBuf,
-    file: File,
+    log: Appender,
     known: BTreeMap<String, TransferReport>,
     peers: Option<String>,
 }
 
-/// A stored run: one line of JSON.
+/// A stored run.
 #[derive(Serialize, Deserialize)]
 struct LoggedRun {
     /// Version of the program that executed it. Runs of other versions are repeated.
@@ -67,25 +64,20 @@ struct LoggedRun {
 impl RunLog {
     fn open(directory: &Path) -> Result<Self, RunsError> {
         std::fs::create_dir_all(directory).map_err(RunsError::io(directory))?;
-        let path = directory.join("transfers.jsonl");
-        let opened = OpenOptions::new().read(true).append(true).create(true).open(&path);
-        let file = opened.map_err(RunsError::io(&path))?;
-        // An incomplete last line, after a kill, is ignored. The next run starts on a new line.
-        let lines = BufReader::new((&file).take(MAX_LOG_BYTES)).lines().map_while(Result::ok);
-        let runs = lines.filter_map(|line| serde_json::from_str::<LoggedRun>(&line).ok());
+        let warn = |text: &str| note(&format!("tacit: {text}"));
+        let (log, runs) = Appender::open::<LoggedRun>(&directory.join("transfers.jsonl"), &warn)?;
         let peers = Programs::find().ok().and_then(|programs| hash_of(&programs.peers));
         let current = runs
+            .into_iter()
             .filter(|run| run.version == tacit_runs::VERSION && (run.peers.is_none() || run.peers == peers));
         let known = current.map(|run| (run.command, run.report)).collect();
-        Ok(Self { path, file, known, peers })
+        Ok(Self { log, known, peers })
     }
 
     fn keep(&mut self, run: &TransferRun, report: &TransferReport) -> Result<(), RunsError> {
         let (version, command) = (tacit_runs::VERSION.to_owned(), run.command());
         let peers = self.peers.clone().filter(|_| needs_peers(run));
-        let line = serde_json::to_string(&LoggedRun { version, peers, command, report: report.clone() });
-        let line = line.map_err(io::Error::from).map_err(RunsError::io(&self.path))?;
-        self.file.write_all(format!("\n{line}\n").as_bytes()).map_err(RunsError::io(&self.path))
+        self.log.append(&LoggedRun { version, peers, command, report: report.clone() })
     }
 }
 
@@ -368,6 +360,8 @@ fn download(line: &str) -> Option<Download> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
     use tacit_figures::ShellHop;
 
@@ -455,7 +449,9 @@ mod tests {
         RunLog::open(directory.path()).unwrap().keep(&run(), &transfer).unwrap();
         let mut run_log = RunLog::open(directory.path()).unwrap();
         assert_eq!(run_log.known.get(&run().command()), Some(&transfer));
-        run_log.file.write_all(b"{\"version\":").unwrap();
+        let file = File::options().append(true).open(directory.path().join("transfers.jsonl"));
+        file.unwrap().write_all(b"{\"blake3\":").unwrap();
+        run_log = RunLog::open(directory.path()).unwrap();
         run_log.keep(&seeded(2), &transfer).unwrap();
         assert_eq!(RunLog::open(directory.path()).unwrap().known.len(), 2);
         // A run that used another build of tacit-peers is repeated.
