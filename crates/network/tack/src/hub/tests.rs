@@ -71,6 +71,8 @@ struct Net {
     server: Hub,
     server_identity: Identity,
     client_at: SocketAddr,
+    /// The address of the server's host that the client asks; answers from another one are lost.
+    asked: Option<std::net::IpAddr>,
     in_flight: BinaryHeap<InFlight>,
     order: u64,
     /// Which datagrams are lost, by their number from the first one.
@@ -121,6 +123,7 @@ impl Net {
             server: server(config, &identity),
             server_identity: identity,
             client_at: client_address(),
+            asked: None,
             in_flight: BinaryHeap::new(),
             order: 0,
             lose: |_| false,
@@ -173,13 +176,16 @@ impl Net {
                     (&mut self.client, self.client_at)
                 };
                 let mut bytes = Vec::new();
-                let Some((Route { peer: to, .. }, _)) = hub.poll_transmit(self.now, &mut bytes) else {
+                let Some((Route { peer: to, host }, _)) = hub.poll_transmit(self.now, &mut bytes) else {
                     break;
                 };
                 self.seen.push((from, to, bytes.clone()));
                 if to == attacker_address() {
                     self.to_attacker += bytes.len();
-                } else if !(self.is_lost(is_server, bytes[0]) || bytes.len() > self.longest) {
+                } else if !(is_server && host != self.asked
+                    || self.is_lost(is_server, bytes[0])
+                    || bytes.len() > self.longest)
+                {
                     self.launch(from, to, bytes);
                 } else {
                     self.order += 1;
@@ -204,8 +210,10 @@ impl Net {
             }
             self.now += self.batch;
             while let Some(Reverse((_, _, from, to, mut bytes))) = self.in_flight.pop() {
-                let hub = if to == server_address() { &mut self.server } else { &mut self.client };
-                if to == server_address() || to == self.client_at {
+                let is_up = to == server_address();
+                let hub = if is_up { &mut self.server } else { &mut self.client };
+                if is_up || to == self.client_at {
+                    let from = Route { peer: from, host: self.asked.filter(|_| is_up) };
                     hub.handle(self.now, from, Ecn::NotEct, &mut bytes);
                 }
                 let is_with_it = |Reverse((at, ..)): &InFlight| *at <= self.now;
@@ -526,6 +534,18 @@ fn a_client_that_moves_keeps_its_connection() {
     let server = net.server.accept().unwrap();
     assert_eq!(net.server.session(server).unwrap().remote(), address(7, 7777));
     net.server.accepted.push_back(server);
+    assert!(net.read() == (payload(200_000), true));
+}
+
+/// A client asks one address of the server's host, and then, as its router has it, another one.
+#[test]
+fn answers_leave_from_the_address_that_was_asked() {
+    let mut net = Net::new();
+    net.asked = Some([192, 0, 2, 80].into());
+    net.begin(200_000);
+    net.run(Duration::from_millis(12));
+    net.asked = Some([192, 0, 2, 81].into());
+    net.run(Duration::from_secs(20));
     assert!(net.read() == (payload(200_000), true));
 }
 

@@ -40,8 +40,8 @@ pub(crate) struct Done {
     pub copies: AtomicU64,
     pub copies_killed: AtomicU64,
     pub copies_failed: AtomicU64,
-    /// Ended with an error, though nobody had killed or terminated them.
-    pub copies_gave_up: AtomicU64,
+    /// Did not reach the server within half a minute.
+    pub copies_without_server: AtomicU64,
     pub disks_full: AtomicU64,
     pub echoes: AtomicU64,
     pub echoes_broken: AtomicU64,

@@ -233,7 +233,6 @@ fn a_burst_of_questions_gets_six_answers() {
                 lies.say(Body::Probe { padding: 0 }, &[]);
             }
             let answers = lies.answers();
-            println!("{liar:?}: {burst} probes: {answers:?}");
             assert!((1..=burst.min(6)).contains(&answers.len()), "{liar:?}: {burst} probes: {answers:?}");
             assert!(answers.iter().all(|len| *len <= 1472), "{liar:?}: {answers:?}");
         }
