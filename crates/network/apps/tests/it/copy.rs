@@ -485,7 +485,7 @@ fn ends_of_other_versions_refuse_each_other_in_words() {
             wire::read(&mut &*answer).await.unwrap()
         });
         let reason = format!("version {version} of the protocol is asked for, this is 3");
-        assert_eq!(answer, Message::Refused { reason: reason });
+        assert_eq!(answer, Message::Refused { reason });
     }
 }
 
