@@ -135,7 +135,8 @@ impl Mirror<'_> {
             let turn = world.turn()?;
             let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
             let begun = Instant::now();
-            let Ended { code, stderr, is_signalled } = run(world, site.users.command("client", &words), draws);
+            let Ended { code, stderr, is_signalled } =
+                run(world, site.users.command("client", &words), draws);
             add(&world.done.copies);
             let took = begun.elapsed();
             let is_expected = match code {
