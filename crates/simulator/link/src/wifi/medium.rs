@@ -1,8 +1,8 @@
 //! The medium: which frames are on the air, which of them overlap, and which station may send when.
 //!
 //! Each station has its own view of it ([`CarrierSense`]). A frame arrives unless its receiver heard another frame at the
-//! same time or was sending. Where every station hears every other, all have one view in common. Nothing can begin there
-//! while a frame is on the air, so the next frame of a sequence begins, and is accounted for, as soon as it is known: the
+//! same time or was sending. Where every station hears every other, all have one view in common. Nothing begins there while
+//! a frame is on the air, and the next frame of a sequence is put on the air, and booked, when the one before it ends: the
 //! cost is per channel access, independent of slots and idle stations.
 
 mod capture;

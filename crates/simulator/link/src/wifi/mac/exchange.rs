@@ -305,7 +305,7 @@ impl Exchange {
         self.response_end.max(self.end + self.reserves)
     }
 
-    /// The exchange with its data on the air, of which MPDUs that start before `clear_from` collide with another PPDU.
+    /// The exchange with its data on the air. MPDUs that start before `clear_from` collide with another PPDU.
     pub fn hidden_until(self, clear_from: Instant) -> Self {
         Self { clear_from, part: Part::Data, ..self }
     }

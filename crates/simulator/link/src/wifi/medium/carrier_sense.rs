@@ -414,7 +414,7 @@ impl CarrierSense {
         let view = &mut self.views.as_mut_slice()[index];
         let wait = if std::mem::take(&mut view.waits_eifs) { phy.eifs() } else { phy.aifs() };
         let number = view.idle.number + 1;
-        // EIFS runs whatever the NAV is (802.11-2020 clause 10.3.2.3.7).
+        // EIFS does not depend on the NAV (802.11-2020 clause 10.3.2.3.7).
         let countdown_from = (at + wait).max(view.reserved_until + phy.aifs());
         // A station does not set its NAV by frames for itself (clause 10.3.2.4). Where all hear all, the NAV is that of the last
         // exchange.
