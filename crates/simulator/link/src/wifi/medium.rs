@@ -97,6 +97,7 @@ impl Medium {
     }
 
     /// Finds the time of the next event of a transmission.
+    #[inline]
     fn look_ahead(&mut self, cell: &mut Cell) {
         if self.sense.is_common() {
             // Frames that end before the last change nothing until then.
@@ -131,6 +132,7 @@ impl Medium {
     fn access(&mut self, cell: &mut Cell, at: Instant) {
         let mut winners = self.sense.access(cell, at);
         cell.accounts.accesses += u64::from(!winners.is_empty());
+        // In their order.
         winners.reverse();
         while let Some(sequence) = winners.pop() {
             self.sense.set_engaged(cell, &sequence, true);
@@ -229,6 +231,7 @@ impl Medium {
     /// The only one of these, if no other frame overlaps it.
     fn sole(&self) -> Option<&Transmission> {
         let sole = match self.transmissions.as_slice() {
+            [] => None,
             [own] => Some(own),
             _ => self.charged().next().filter(|_| self.charged().count() == 1),
         };
@@ -245,20 +248,22 @@ impl Medium {
 
     fn book_unbooked(&self, cell: &mut Cell, until: Instant, newcomer: Option<FunctionId>) {
         let beacon = (StationId::AP.first_function(), PayloadClass::Data);
-        if self.transmissions.is_empty() {
-            cell.accounts.book_idle(self.sense.idle_use(cell, newcomer), until);
-        } else if let Some(Transmission { sequence, .. }) = self.sole() {
-            match sequence {
-                None => cell.charge(beacon.0, beacon.1, AirtimeUse::Beacon, until),
-                Some(Sequence::Exchange(exchange)) => cell.book_frame(exchange, until),
-                // It accounts for itself.
-                Some(Sequence::Round(_)) => {}
+        match self.sole() {
+            Some(Transmission { sequence: Some(Sequence::Exchange(exchange)), .. }) => {
+                cell.book_frame(exchange, until);
             }
-        } else {
-            let spent = cell.accounts.book(AirtimeUse::Collision, until);
-            for (own, share) in self.charged().zip(even_shares(spent, self.charged().count())) {
-                let (station, class) = own.sequence.as_ref().map_or(beacon, Sequence::account);
-                cell.stations[station].airtime.spend(class, AirtimeUse::Collision, share);
+            // It accounts for itself.
+            Some(Transmission { sequence: Some(Sequence::Round(_)), .. }) => {}
+            Some(_) => cell.charge(beacon.0, beacon.1, AirtimeUse::Beacon, until),
+            None if self.transmissions.is_empty() => {
+                cell.accounts.book_idle(self.sense.idle_use(cell, newcomer), until);
+            }
+            None => {
+                let spent = cell.accounts.book(AirtimeUse::Collision, until);
+                for (own, share) in self.charged().zip(even_shares(spent, self.charged().count())) {
+                    let (station, class) = own.sequence.as_ref().map_or(beacon, Sequence::account);
+                    cell.stations[station].airtime.spend(class, AirtimeUse::Collision, share);
+                }
             }
         }
     }

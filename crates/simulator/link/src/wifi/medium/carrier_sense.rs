@@ -351,12 +351,17 @@ impl CarrierSense {
     /// another.
     #[inline]
     pub fn set_engaged(&mut self, cell: &Cell, sequence: &Sequence, engaged: bool) {
-        if let Views::Own { views, .. } = &mut self.views {
-            self.changed = true;
-            sequence.each_participant(|function| {
-                views[cell.stations.station_of(function).index()].engaged = engaged;
-            });
+        if !self.is_common() {
+            self.set_own_engaged(cell, sequence, engaged);
         }
+    }
+
+    fn set_own_engaged(&mut self, cell: &Cell, sequence: &Sequence, engaged: bool) {
+        let Views::Own { views, .. } = &mut self.views else { return };
+        self.changed = true;
+        sequence.each_participant(|function| {
+            views[cell.stations.station_of(function).index()].engaged = engaged;
+        });
     }
 
     // --- Busy and idle ----------------------------------------------------------------------
@@ -365,19 +370,19 @@ impl CarrierSense {
     #[inline]
     pub fn refresh(&mut self, cell: &mut Cell, at: Instant) {
         if std::mem::take(&mut self.changed) {
-            self.refresh_views(cell, at);
+            for index in 0..self.views.as_slice().len() {
+                self.refresh_view(cell, at, index);
+            }
         }
     }
 
-    fn refresh_views(&mut self, cell: &mut Cell, at: Instant) {
-        for index in 0..self.views.as_slice().len() {
-            let view = &self.views.as_slice()[index];
-            let busy = view.heard > 0 || view.sending || view.engaged;
-            match (view.busy, busy) {
-                (false, true) => self.become_busy(cell, at, index),
-                (true, false) => self.become_idle(cell, at, index),
-                _ => {}
-            }
+    fn refresh_view(&mut self, cell: &mut Cell, at: Instant, index: usize) {
+        let view = &self.views.as_slice()[index];
+        let busy = view.heard > 0 || view.sending || view.engaged;
+        match (view.busy, busy) {
+            (false, true) => self.become_busy(cell, at, index),
+            (true, false) => self.become_idle(cell, at, index),
+            _ => {}
         }
     }
 
