@@ -291,14 +291,17 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
 ];
 
 #[test]
-fn units_go_beside_hidden_clients() {
-    let text =
-        "base = \"wlan-11ax-1200\"\n[wifi]\nofdma = \"mu-bar\"\n[[client]]\nhidden-from = [2]\n[[client]]\n";
-    let scenario = Scenario::parse("my.toml", text, &[]).unwrap();
-    scenario.check(2).unwrap();
-    let set = &scenario.setup(2, 1).unwrap().bss[0];
-    assert_eq!(set.config.hidden, [(StationId(1), StationId(2))]);
-    assert!(set.config.ofdma.is_some());
+fn units_go_beside_hidden_clients_at_any_rate() {
+    let text = "base = \"wlan-11ax-1200\"\n[wifi]\nofdma = \"mu-bar\"\ntriggers = \"always\"\nsnr = \"30 dB\"\n\
+                [[client]]\nhidden-from = [2]\n[[client]]\n";
+    for rates in ["fixed", "ideal", "minstrel"] {
+        let scenario = Scenario::parse("my.toml", text, &[format!("wifi.rate-control={rates}")]).unwrap();
+        scenario.check(2).unwrap();
+        let set = &scenario.setup(2, 1).unwrap().bss[0];
+        assert_eq!(set.config.hidden, [(StationId(1), StationId(2))]);
+        assert!(set.config.ofdma.is_some(), "{rates}");
+        assert!(tacit_sim::run(&scenario.setup(2, 1).unwrap()).is_ok(), "{rates}");
+    }
 }
 
 #[test]

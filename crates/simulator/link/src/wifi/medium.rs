@@ -1,8 +1,8 @@
 //! The medium: which frames are on the air, which of them overlap, and which station may send when.
 //!
 //! Each station has its own view of it ([`CarrierSense`]). A frame arrives unless its receiver heard another frame at the
-//! same time or was sending. Where every station hears every other, all have one view in common. Nothing can begin there
-//! while a frame is on the air, so the next frame of a sequence begins, and is accounted for, as soon as it is known: the
+//! same time or was sending. Where every station hears every other, all have one view in common. Nothing begins there while
+//! a frame is on the air, and the next frame of a sequence is put on the air, and booked, when the one before it ends: the
 //! cost is per channel access, independent of slots and idle stations.
 
 mod capture;
@@ -13,7 +13,7 @@ use tacit_packet::units::Instant;
 
 use self::capture::Capture;
 use self::carrier_sense::CarrierSense;
-use self::transmission::{Perceived, Transmission};
+use self::transmission::Transmission;
 use super::air::StationId;
 use super::airtime::AirtimeUse;
 use super::cell::{Cell, Sequence, earliest, even_shares};
@@ -32,8 +32,6 @@ pub(crate) struct Medium {
     next: Option<Instant>,
     /// Set if the access point may capture one of several overlapping frames by its power.
     capture: Option<Capture>,
-    /// Kept to reuse the allocations.
-    spare: Vec<Vec<Perceived>>,
 }
 
 impl Medium {
@@ -45,27 +43,35 @@ impl Medium {
             transmissions: Vec::new(),
             next: None,
             capture: Capture::new(&rules.config).filter(|_| hides),
-            spare: Vec::new(),
         }
     }
 
     /// When it changes next.
     pub fn poll_timeout(&self, cell: &Cell) -> Option<Instant> {
-        earliest(earliest(self.next, self.sense.next_access()), self.sense.beacon_at(cell))
+        match self.next {
+            Some(_) if self.sense.is_common() => self.next,
+            next => earliest(earliest(next, self.sense.next_access()), self.sense.beacon_at(cell)),
+        }
     }
 
     /// Processes the events due at `at`: frames end, then their responses begin, then beacons and the frames of stations
     /// whose countdown ended.
     pub fn step(&mut self, cell: &mut Cell, at: Instant) {
         self.book(cell, at, None);
-        while let Some(index) = self.transmissions.iter().position(|own| own.is_on_air && own.until <= at) {
-            self.frame_ended(cell, index, at);
+        while let Some((index, ended)) = self.first_ended(at) {
+            self.frame_ended(cell, index, ended);
+        }
+        if self.sense.is_common() && !self.transmissions.is_empty() {
+            self.look_ahead(cell);
+            return;
         }
         self.sense.refresh(cell, at);
-        while let Some(index) = self.transmissions.iter().position(|own| !own.is_on_air && own.at <= at) {
-            self.begin_frame(cell, index);
+        if !self.sense.is_common() {
+            while let Some(index) = self.transmissions.iter().position(|own| !own.is_on_air && own.at <= at) {
+                self.begin_frame(cell, index);
+            }
+            self.sense.refresh(cell, at);
         }
-        self.sense.refresh(cell, at);
         // A beacon goes before data: it waits only PIFS and has no backoff.
         if self.sense.beacon_at(cell).is_some_and(|beacon| beacon <= at) {
             self.begin(cell, None, at);
@@ -75,13 +81,37 @@ impl Medium {
             self.access(cell, at);
         }
         self.sense.find_next_access(cell);
-        if self.sense.is_common()
-            && let Some(until) = self.transmissions.iter().map(|own| own.until).max()
-        {
-            self.book(cell, until, None);
+        self.look_ahead(cell);
+    }
+
+    /// The transmission whose frame ended first by `at`, and when.
+    fn first_ended(&self, at: Instant) -> Option<(usize, Instant)> {
+        let has_ended = |own: &Transmission| own.is_on_air && own.until <= at;
+        match self.transmissions.as_slice() {
+            [own] => has_ended(own).then_some((0, own.until)),
+            all => {
+                let ended = all.iter().enumerate().filter(|(_, own)| has_ended(own));
+                ended.map(|(index, own)| (index, own.until)).min_by_key(|(_, until)| *until)
+            }
         }
-        let events = self.transmissions.iter().map(|own| if own.is_on_air { own.until } else { own.at });
-        self.next = events.min();
+    }
+
+    /// Finds the time of the next event of a transmission.
+    #[inline]
+    fn look_ahead(&mut self, cell: &mut Cell) {
+        if self.sense.is_common() {
+            // Frames that end before the last change nothing until then.
+            self.next = match self.transmissions.as_slice() {
+                [own] => Some(own.until),
+                all => all.iter().map(|own| own.until).max(),
+            };
+            if let Some(until) = self.next {
+                self.book(cell, until, None);
+            }
+        } else {
+            let events = self.transmissions.iter().map(|own| if own.is_on_air { own.until } else { own.at });
+            self.next = events.min();
+        }
     }
 
     // --- Contention -------------------------------------------------------------------------
@@ -102,14 +132,14 @@ impl Medium {
     fn access(&mut self, cell: &mut Cell, at: Instant) {
         let mut winners = self.sense.access(cell, at);
         cell.accounts.accesses += u64::from(!winners.is_empty());
-        for sequence in winners.drain(..) {
+        // In their order.
+        winners.reverse();
+        while let Some(sequence) = winners.pop() {
             self.sense.set_engaged(cell, &sequence, true);
             self.begin(cell, Some(sequence), at);
         }
         self.sense.winners = winners;
-        if let [Transmission { sequence: Some(Sequence::Round(round)), overlapped: false, .. }] =
-            self.transmissions.as_slice()
-        {
+        if let Some(Transmission { sequence: Some(Sequence::Round(round)), .. }) = self.sole() {
             round.book_first(cell, at);
         }
         self.sense.refresh(cell, at);
@@ -119,7 +149,7 @@ impl Medium {
 
     /// `sequence`, or a beacon, begins at `at`.
     fn begin(&mut self, cell: &mut Cell, sequence: Option<Sequence>, at: Instant) {
-        self.transmissions.push(Transmission::new(sequence, at, self.spare.pop().unwrap_or_default()));
+        self.transmissions.push(Transmission::new(sequence, at));
         self.begin_frame(cell, self.transmissions.len() - 1);
     }
 
@@ -133,6 +163,9 @@ impl Medium {
         };
         new.begin(until);
         self.sense.begin_frame(cell, new.sequence.as_ref(), &mut new.perceived);
+        if self.transmissions.len() == 1 {
+            return;
+        }
         for other in 0..self.transmissions.len() {
             if let Ok([new, old]) = self.transmissions.get_disjoint_mut([index, other])
                 && new.overlaps(old)
@@ -149,24 +182,21 @@ impl Medium {
         if let Some(capture) = capture {
             transmission.capture(cell, capture);
         }
-        sense.end_frame(&transmission.perceived, cell.rules.config.eifs);
+        sense.end_frame(transmission, cell.rules.config.eifs);
         let reception = transmission.receive(cell, sense, at);
-        let Transmission { sequence: Some(sequence), perceived, .. } = transmission else {
+        let Transmission { sequence: Some(sequence), perceived, overlapped, .. } = transmission else {
             self.end(index);
             return;
         };
-        let mut reserved_until = sequence.reserves_until(cell, at);
-        let (receiver, txop_ends) = (sequence.receiver(cell), sequence.txop_ends());
+        let reserved_until = sequence.reserves_until(cell, at);
+        let receiver = if sense.is_common() { None } else { sequence.receiver(cell) };
         let next_idle = sense.next_idle(cell, sequence.holder());
         sense.set_engaged(cell, sequence, false);
         let follows = cell.frame_ended(sequence, reception, (at, next_idle));
-        if let (None, Some(_), Some(until)) = (follows, txop_ends, &mut reserved_until) {
-            // Stations that begin a part of a slot apart collide, because the later one cannot detect the other in time
-            // (802.11-2020 clause 10.3.7).
-            *until = at + cell.rules.phy.to_slots(until.saturating_since(at));
-        }
-        if follows.is_none() || !sense.is_common() {
-            sense.reserve(perceived, (reserved_until, at), receiver, txop_ends);
+        let is_last = follows.is_none() && !*overlapped;
+        if reserved_until.is_none_or(|until| until > at) && (is_last || !sense.is_common()) {
+            let txop_ends = if follows.is_none() { sequence.txop_ends() } else { None };
+            sense.reserve(cell, perceived, (reserved_until, at), receiver, txop_ends);
         }
         sense.begin_contending(cell, at);
         let Some(next) = follows else {
@@ -182,8 +212,11 @@ impl Medium {
 
     /// The transmission at `index` is over.
     fn end(&mut self, index: usize) {
-        self.spare.push(std::mem::take(&mut self.transmissions[index].perceived));
-        self.transmissions.swap_remove(index);
+        let last = self.transmissions.len() - 1;
+        if index < last {
+            self.transmissions.swap(index, last);
+        }
+        self.transmissions.truncate(last);
     }
 
     // --- Accounts ---------------------------------------------------------------------------
@@ -195,25 +228,40 @@ impl Medium {
         self.transmissions.iter().filter(move |own| own.is_on_air || is_quiet)
     }
 
+    /// The only one of these, if no other frame overlaps it.
+    fn sole(&self) -> Option<&Transmission> {
+        let sole = match self.transmissions.as_slice() {
+            [] => None,
+            [own] => Some(own),
+            _ => self.charged().next().filter(|_| self.charged().count() == 1),
+        };
+        sole.filter(|own| !own.overlapped)
+    }
+
     /// Books the time up to `until`; `newcomer` is counted as without traffic, because it had none until now.
+    #[inline]
     fn book(&self, cell: &mut Cell, until: Instant, newcomer: Option<FunctionId>) {
-        if until <= cell.accounts.booked_until() {
-            return;
+        if until > cell.accounts.booked_until() {
+            self.book_unbooked(cell, until, newcomer);
         }
-        let (beacon, count) = (StationId::AP.first_function(), self.charged().count());
-        match self.charged().next() {
-            None => cell.accounts.book_idle(self.sense.idle_use(cell, newcomer), until),
-            Some(Transmission { sequence, overlapped: false, .. }) if count == 1 => match sequence {
-                None => cell.charge(beacon, PayloadClass::Data, AirtimeUse::Beacon, until),
-                Some(Sequence::Exchange(exchange)) => cell.book_frame(exchange, until),
-                // It accounts for itself.
-                Some(Sequence::Round(_)) => {}
-            },
-            Some(_) => {
+    }
+
+    fn book_unbooked(&self, cell: &mut Cell, until: Instant, newcomer: Option<FunctionId>) {
+        let beacon = (StationId::AP.first_function(), PayloadClass::Data);
+        match self.sole() {
+            Some(Transmission { sequence: Some(Sequence::Exchange(exchange)), .. }) => {
+                cell.book_frame(exchange, until);
+            }
+            // It accounts for itself.
+            Some(Transmission { sequence: Some(Sequence::Round(_)), .. }) => {}
+            Some(_) => cell.charge(beacon.0, beacon.1, AirtimeUse::Beacon, until),
+            None if self.transmissions.is_empty() => {
+                cell.accounts.book_idle(self.sense.idle_use(cell, newcomer), until);
+            }
+            None => {
                 let spent = cell.accounts.book(AirtimeUse::Collision, until);
-                for (own, share) in self.charged().zip(even_shares(spent, count)) {
-                    let account = own.sequence.as_ref().map(Sequence::account);
-                    let (station, class) = account.unwrap_or((beacon, PayloadClass::Data));
+                for (own, share) in self.charged().zip(even_shares(spent, self.charged().count())) {
+                    let (station, class) = own.sequence.as_ref().map_or(beacon, Sequence::account);
                     cell.stations[station].airtime.spend(class, AirtimeUse::Collision, share);
                 }
             }
@@ -223,12 +271,12 @@ impl Medium {
     /// The use to which time since the last booking is charged. For a PPDU with several uses, it is the one with the largest
     /// share.
     pub fn present_use(&self, cell: &Cell) -> AirtimeUse {
-        match self.charged().next() {
-            None => self.sense.idle_use(cell, None),
-            Some(Transmission { sequence, overlapped: false, .. }) if self.charged().count() == 1 => {
+        match self.sole() {
+            Some(Transmission { sequence, .. }) => {
                 sequence.as_ref().map_or(AirtimeUse::Beacon, |sequence| sequence.present_use(cell))
             }
-            Some(_) => AirtimeUse::Collision,
+            None if self.transmissions.is_empty() => self.sense.idle_use(cell, None),
+            None => AirtimeUse::Collision,
         }
     }
 
@@ -249,10 +297,7 @@ impl Medium {
 
     /// The station whose frame is on the air without a collision, beacons included.
     pub fn transmitter(&self, cell: &Cell) -> Option<StationId> {
-        let [Transmission { sequence, overlapped: false, .. }] = self.transmissions.as_slice() else {
-            return None;
-        };
-        let Some(sequence) = sequence else { return Some(StationId::AP) };
+        let Some(sequence) = &self.sole()?.sequence else { return Some(StationId::AP) };
         sequence.exchange().map(|exchange| cell.stations.station_of(exchange.transmitter()))
     }
 

@@ -117,6 +117,56 @@ fn two_that_do_not_hear_each_other_overlap() {
     bss.check().unwrap();
 }
 
+/// Only what another frame overlaps is lost: the data behind a CTS-to-self arrives if the other frame has ended.
+#[test]
+fn data_behind_a_collided_cts_to_self_arrives() {
+    let mut config = config(2, &[], Protection::CtsToSelf { above: 500 });
+    config.stations[1].mode = Mode::for_rate(Standard::A, BitRate::from_mbps(54)).unwrap();
+    let mut bss = channel(config, 1, "hidden", SPAN);
+    bss.record_air();
+    let start = Instant::ZERO + Duration::from_millis(1);
+    // The CTS lasts 44 us, the short packet 36.
+    for (client, packet) in [(1, FULL), (2, TestPacket::ack(1))] {
+        assert!(bss.enqueue(
+            start,
+            StationId(client).first_function(),
+            StationId::AP.first_function(),
+            packet
+        ));
+    }
+    let heard = frames(&mut bss);
+    let of = |client| heard.iter().filter(move |frame| frame.transmitter == StationId(client));
+    assert_eq!([1, 2].map(|client| of(client).next().unwrap().at), [start; 2]);
+    let outcomes = |client| of(client).map(|frame| frame.outcome).collect::<Vec<_>>();
+    assert_eq!([1, 2].map(outcomes), [[Outcome::Collided, Outcome::Received]; 2]);
+    assert_eq!(bss.collisions(), 1);
+}
+
+/// An access at which all packets are too old sends nothing, and no countdown but its own ends.
+#[test]
+fn an_access_without_a_frame_leaves_the_other_countdowns_alone() {
+    for seed in 1..=30 {
+        let second_begins = |waiting: &[(u16, u64)]| {
+            let config = BssConfig { lifetime: Duration::from_millis(1), ..config(3, &[], Protection::None) };
+            let mut bss = channel(config, seed, "hidden", SPAN);
+            bss.record_air();
+            let start = Instant::ZERO + Duration::from_millis(1);
+            let ap = StationId::AP.first_function();
+            // The frame lasts 2 ms.
+            assert!(bss.enqueue(start, ap, StationId(3).first_function(), FULL));
+            bss.handle_timeout(start);
+            for (client, after_us) in waiting {
+                let at = start + Duration::from_micros(*after_us);
+                assert!(bss.enqueue(at, StationId(*client).first_function(), ap, FULL));
+            }
+            let heard = frames(&mut bss);
+            assert!(heard.iter().all(|frame| frame.transmitter != StationId(1)));
+            heard.iter().find(|frame| frame.transmitter == StationId(2)).unwrap().at
+        };
+        assert_eq!(second_begins(&[(1, 100), (2, 2_000)]), second_begins(&[(2, 2_000)]), "seed {seed}");
+    }
+}
+
 /// Sends one frame per SNR in `snr_db` to an access point with capture; all but the first begin `after` it.
 fn overlap<const N: usize>(snr_db: [i32; N], after: Duration) -> [Outcome; N] {
     let hidden = [(1, 2), (1, 3), (2, 3)].into_iter().filter(|(_, b)| usize::from(*b) <= N);

@@ -26,12 +26,12 @@ pub(crate) struct AirLog {
     frames: Option<VecDeque<AirFrame<PacketRef>>>,
     /// Reference number of the last data PPDU.
     ampdu_reference: u32,
-    whose: Whose,
+    addressing: Addressing,
 }
 
 /// Numbering of functions, to find their stations and categories.
 #[derive(Clone, Debug)]
-struct Whose {
+struct Addressing {
     link: LinkId,
     functions: Functions,
     /// Categories in use, by index.
@@ -41,7 +41,7 @@ struct Whose {
 impl AirLog {
     /// A disabled log of the channel of `link` with these access `categories`.
     pub fn new(link: LinkId, functions: Functions, categories: Vec<AccessCategory>) -> Self {
-        Self { frames: None, ampdu_reference: 0, whose: Whose { link, functions, categories } }
+        Self { frames: None, ampdu_reference: 0, addressing: Addressing { link, functions, categories } }
     }
 
     /// Enables recording.
@@ -67,7 +67,7 @@ impl AirLog {
     /// Records the first frame of `exchange`, unless it is data.
     pub fn record(&mut self, exchange: &Exchange, mode: Mode, outcome: Outcome, frame: Frame<PacketRef>) {
         if let Some(frames) = &mut self.frames {
-            frames.push_back(self.whose.sent(exchange, mode, outcome, frame));
+            frames.push_back(self.addressing.sent(exchange, mode, outcome, frame));
         }
     }
 
@@ -90,7 +90,7 @@ impl AirLog {
         let plan = originator.plan();
         let position = AmpduPosition { reference: self.ampdu_reference, last, single: plan.mpdus == 1 };
         let ampdu = originator.is_delimited().then_some(position);
-        let sent = self.whose.sent(exchange, originator.mode, outcome, plan.frame_of(mpdu));
+        let sent = self.addressing.sent(exchange, originator.mode, outcome, plan.frame_of(mpdu));
         frames.push_back(AirFrame { ampdu, ..sent });
     }
 
@@ -107,7 +107,7 @@ impl AirLog {
             (position.last, position.single) = (false, false);
         }
         let ampdu = Some(AmpduPosition { reference: self.ampdu_reference, last: true, single: false });
-        frames.push_back(AirFrame { ampdu, ..self.whose.sent(exchange, mode, outcome, frame) });
+        frames.push_back(AirFrame { ampdu, ..self.addressing.sent(exchange, mode, outcome, frame) });
     }
 
     /// Records the link-layer ACK of `exchange`: a Block Ack of `scoreboard` if there is one.
@@ -132,10 +132,10 @@ impl AirLog {
             Some((start, bitmap)) => Frame::BlockAck { start, bitmap, appended },
             None => Frame::Ack { appended },
         };
-        frames.push_back(self.whose.answered(exchange, mode, lost, frame));
+        frames.push_back(self.addressing.answered(exchange, mode, lost, frame));
         if !behind.is_empty() {
             let frame = Frame::ActionNoAck { content: behind };
-            frames.push_back(self.whose.answered(exchange, mode, lost, frame));
+            frames.push_back(self.addressing.answered(exchange, mode, lost, frame));
         }
     }
 
@@ -193,23 +193,27 @@ impl AirLog {
         if let Some(padding) = originator.gate.padding {
             let [call, answer] = rules.phy.calling_modes(&originator.control_mode);
             mode = if step == Step::Rts { call } else { answer };
-            request =
-                Frame::Trigger(call_to(self.whose.functions.station(to), &originator.mode, call, padding));
+            request = Frame::Trigger(call_to(
+                self.addressing.functions.station(to),
+                &originator.mode,
+                call,
+                padding,
+            ));
         }
         let ([at, end], [transmitter, receiver], frame) = match step {
             Step::Rts => ([begins, first_end], [from, to], request),
             Step::CtsToSelf => ([begins, first_end], [from, from], Frame::Cts),
             Step::Cts => ([first_end + sifs, start - sifs], [to, from], Frame::Cts),
         };
-        let (transmitter, category) = self.whose.of(transmitter);
+        let (transmitter, category) = self.addressing.station_and_category(transmitter);
         frames.push_back(AirFrame {
-            link: self.whose.link,
+            link: self.addressing.link,
             at,
             duration: end - at,
             mode,
             reserves: exchange.end + exchange.reserves - end,
             transmitter,
-            receiver: Some(self.whose.functions.station(receiver)),
+            receiver: Some(self.addressing.functions.station(receiver)),
             category,
             outcome,
             more_ppdu: None,
@@ -230,9 +234,9 @@ impl AirLog {
         frame: Frame<PacketRef>,
     ) {
         let Some(frames) = &mut self.frames else { return };
-        let (transmitter, category) = self.whose.of(transmitter);
+        let (transmitter, category) = self.addressing.station_and_category(transmitter);
         frames.push_back(AirFrame {
-            link: self.whose.link,
+            link: self.addressing.link,
             at,
             duration: until - at,
             mode,
@@ -257,15 +261,15 @@ impl AirLog {
         left: BufferStatus,
     ) {
         let Some(frames) = &mut self.frames else { return };
-        let (transmitter, category) = self.whose.of(from);
+        let (transmitter, category) = self.addressing.station_and_category(from);
         frames.push_back(AirFrame {
-            link: self.whose.link,
+            link: self.addressing.link,
             at,
             duration: until - at,
             mode,
             reserves: Duration::ZERO,
             transmitter,
-            receiver: Some(self.whose.functions.station(to)),
+            receiver: Some(self.addressing.functions.station(to)),
             category,
             outcome: Outcome::Received,
             more_ppdu: None,
@@ -288,9 +292,9 @@ fn call_to(client: StationId, data: &Mode, call: Mode, padding: Duration) -> Tri
     }
 }
 
-impl Whose {
+impl Addressing {
     /// The station and the category of `function`.
-    fn of(&self, function: FunctionId) -> (StationId, AccessCategory) {
+    fn station_and_category(&self, function: FunctionId) -> (StationId, AccessCategory) {
         (self.functions.station(function), self.categories[self.functions.place(function)])
     }
 
@@ -302,7 +306,7 @@ impl Whose {
         outcome: Outcome,
         frame: Frame<PacketRef>,
     ) -> AirFrame<PacketRef> {
-        let (transmitter, category) = self.of(exchange.from);
+        let (transmitter, category) = self.station_and_category(exchange.from);
         AirFrame {
             link: self.link,
             at: exchange.start,
@@ -331,7 +335,7 @@ impl Whose {
         lost: bool,
         frame: Frame<PacketRef>,
     ) -> AirFrame<PacketRef> {
-        let (transmitter, category) = self.of(exchange.to);
+        let (transmitter, category) = self.station_and_category(exchange.to);
         AirFrame {
             link: self.link,
             at: exchange.response_at,

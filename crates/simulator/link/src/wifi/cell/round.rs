@@ -65,8 +65,6 @@ pub(crate) struct User {
     unit_index: u16,
     /// Its part; `None` if it has no data.
     exchange: Option<Exchange>,
-    /// Modes of data and responses in single-user PPDUs.
-    single: [Mode; 2],
     /// Bytes in its response in addition to the Block Ack: for compressed ACKs, and for data of its own.
     room: u32,
     data_room: u32,
@@ -177,11 +175,11 @@ impl Cell {
         own.map_or(longest, |limit| limit.saturating_sub(overhead).min(longest))
     }
 
-    /// The part of a multi-user PPDU has ended: single-user PPDUs between the two use the modes `single` again.
-    fn end_part(&mut self, exchange: &Exchange, single: [Mode; 2]) {
+    /// The part of a multi-user PPDU has ended: single-user PPDUs between the two use their modes again.
+    fn end_part(&mut self, exchange: &Exchange) {
         let [from, to] = self.stations.ends(exchange);
         let (peer, back) = (&mut from.peers[exchange.peer()], to.peer_index(exchange.from));
-        let rate = peer.originator.end_part(single);
+        let rate = peer.originator.end_part();
         for noise in [&mut peer.noise, &mut to.peers[back].noise].into_iter().flatten() {
             noise.use_rate(rate);
         }
@@ -197,7 +195,6 @@ impl User {
             mode,
             unit_index,
             exchange: None,
-            single: [mode; 2],
             room: 0,
             data_room: 0,
             answers: false,
@@ -333,7 +330,7 @@ impl Round {
                 access.settled(user.has_arrived() && !user.lost);
             }
             let Some(exchange) = &user.exchange else { continue };
-            cell.end_part(exchange, user.single);
+            cell.end_part(exchange);
         }
         cell.stations[self.holder].transmitting = false;
         cell.spare_users = std::mem::take(&mut self.users);

@@ -79,7 +79,7 @@ impl Sequence {
         self.exchange().map(|exchange| cell.stations.station_of(exchange.receiver()))
     }
 
-    /// The two ends of the TXOP of which its frame reserves the rest.
+    /// The two ends of the TXOP, if its frame reserves the rest of it.
     pub fn txop_ends(&self) -> Option<[FunctionId; 2]> {
         let exchange = self.exchange().filter(|exchange| exchange.reserves_txop())?;
         (exchange.part != Part::Protection(Step::Rts)).then_some([exchange.from, exchange.to])

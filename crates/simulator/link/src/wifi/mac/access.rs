@@ -27,6 +27,8 @@ pub(crate) struct Contention {
     aifs_shorter: Duration,
     /// The countdown does not start before this.
     not_before: Instant,
+    /// It had its turn in the slot before this, and had nothing to send.
+    acts_from: Instant,
     /// The idle period in which this station does not defer, because it took part in the preceding exchange.
     exempt_in: Option<u64>,
     /// The usual parameters and the time when they apply again, if an access point has set others.
@@ -67,6 +69,7 @@ impl Contention {
             aifs_longer: slots(edca.aifs_slots.saturating_sub(phy.aifs_slots)),
             aifs_shorter: slots(phy.aifs_slots.saturating_sub(edca.aifs_slots)),
             not_before: Instant::ZERO,
+            acts_from: Instant::ZERO,
             exempt_in: None,
             usual: None,
             stream,
@@ -122,6 +125,15 @@ impl Contention {
         self.not_before = at;
     }
 
+    /// Its backoff ended at `at`, and it had nothing to send: it acts once in a slot (802.11-2020 clause 10.23.2.4). It may
+    /// still contend or not.
+    pub fn pass(&mut self, at: Instant, phy: &Phy, still_contends: bool) {
+        self.acts_from = at + phy.slot;
+        if still_contends {
+            self.not_before = self.acts_from;
+        }
+    }
+
     /// Something arrived while the station sensed nothing: draws a backoff if the last one `was_counted` to its end before.
     pub fn renew_if_over(&mut self, was_counted: bool) {
         if was_counted && self.is_over() {
@@ -139,7 +151,7 @@ impl Contention {
     pub fn start_at_once(&mut self, now: Instant) {
         self.counter = 0;
         self.drawn = 0;
-        self.not_before = self.not_before.max(now);
+        self.not_before = now.max(self.acts_from);
     }
 
     /// Draws a backoff from the current contention window.

@@ -64,6 +64,8 @@ pub(crate) enum Need {
 pub(crate) struct Originator {
     pub mode: Mode,
     pub control_mode: Mode,
+    /// The two outside of a multi-user PPDU, while it has a part in one.
+    single: [Mode; 2],
     pub(super) limits: AggregationLimits,
     /// Whether its data is acknowledged.
     acks: LinkAcks,
@@ -116,6 +118,7 @@ impl Originator {
         Self {
             mode,
             control_mode,
+            single: [mode, control_mode],
             limits,
             acks,
             rate_control: None,
@@ -396,6 +399,7 @@ impl Originator {
         }
         if self.plan.mpdus == 0 {
             self.last_class = class;
+            [self.mode, self.control_mode] = self.single;
         }
     }
 
@@ -411,6 +415,7 @@ impl Originator {
         delays: &mut Delays<'_>,
     ) {
         let (usual, class, retries) = (self.limits, self.last_class, self.most_retries());
+        self.single = [self.mode, self.control_mode];
         [self.mode, self.control_mode] = modes;
         let steady = self.rate_control.as_mut().map(|control| control.use_steady(retries).limits);
         self.limits = steady.unwrap_or(usual).within(bytes);
@@ -418,6 +423,7 @@ impl Originator {
         self.limits = usual;
         if self.plan.mpdus == 0 {
             self.last_class = class;
+            [self.mode, self.control_mode] = self.single;
         }
     }
 
@@ -476,10 +482,10 @@ impl Originator {
         count + rate * ResourceUnit::ALL.len() + unit as usize
     }
 
-    /// Its part of a multi-user PPDU has ended: PPDUs of its own use the modes `single` again, or what the rate now is.
-    /// Returns the noise index.
-    pub fn end_part(&mut self, single: [Mode; 2]) -> usize {
-        [self.mode, self.control_mode] = single;
+    /// Its part of a multi-user PPDU has ended: PPDUs of its own use their modes again, or what the rate now is. Returns
+    /// the noise index.
+    pub fn end_part(&mut self) -> usize {
+        [self.mode, self.control_mode] = self.single;
         let Some(control) = &self.rate_control else { return Noise::ALONE };
         // A request for a Block Ack that is missing goes at the most reliable rate.
         let (rate, index) = control.steady(0);

@@ -386,7 +386,12 @@ impl Station {
         part: ([Mode; 2], u32, usize),
         holders: &mut Holders,
     ) -> Option<Outgoing> {
-        self.data(peer, holders, |originator, delays| originator.build_part(now, lifetime, part, delays))
+        let build = |originator: &mut Originator, delays: &mut Delays<'_>| {
+            originator.build_part(now, lifetime, part, delays);
+        };
+        let outgoing = self.data(peer, holders, build)?;
+        self.count_outgoing(&outgoing, |_| Duration::ZERO);
+        Some(outgoing)
     }
 
     /// Its data for `peer` in answer to a trigger, out of its turn; see [`Originator::build_part`].
@@ -398,24 +403,16 @@ impl Station {
         part: ([Mode; 2], u32, usize),
         holders: &mut Holders,
     ) -> Option<Outgoing> {
-        let originator = &self.peers[peer].originator;
-        if originator.need() != Need::Data {
+        if self.peers[peer].originator.need() != Need::Data {
             return None;
         }
-        let single = [originator.mode, originator.control_mode];
         let outgoing = self.part_of(now, lifetime, peer, part, holders);
         let entry = &mut self.peers[peer];
         if entry.ready && (outgoing.is_some() || entry.originator.need() == Need::Nothing) {
             entry.leave(now);
             self.turns.retain(|turn| *turn != peer);
         }
-        match &outgoing {
-            None => [entry.originator.mode, entry.originator.control_mode] = single,
-            Some(outgoing) => {
-                self.count_outgoing(outgoing, |_| Duration::ZERO);
-                self.counters.triggered_ppdus += 1;
-            }
-        }
+        self.counters.triggered_ppdus += u64::from(outgoing.is_some());
         outgoing
     }
 
@@ -423,12 +420,6 @@ impl Station {
     pub fn begin_shared_access(&mut self) {
         self.active = true;
         self.transmitting = true;
-    }
-
-    /// Books its part of a PPDU of several users.
-    pub fn count_shared(&mut self, outgoing: &Outgoing) {
-        self.count_outgoing(outgoing, |_| Duration::ZERO);
-        self.counters.shared_parts += 1;
     }
 
     /// Takes the peer that is next out of the round-robin.

@@ -4,7 +4,7 @@
 
 use tacit_packet::units::Instant;
 
-use super::transmission::Perceived;
+use super::transmission::{Perceived, Transmission};
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::cell::{Cell, Sequence, earliest};
@@ -105,11 +105,6 @@ impl CarrierSense {
     /// Whether every station hears every other.
     pub fn is_common(&self) -> bool {
         matches!(self.views, Views::Common { .. })
-    }
-
-    /// Index of the view of `station` among all.
-    pub fn view_of(&self, station: StationId) -> usize {
-        if self.is_common() { 0 } else { station.index() }
     }
 
     /// Time of the next transmission, while the medium is idle.
@@ -228,12 +223,14 @@ impl CarrierSense {
                 cell.stations[*id].yield_access(cell.rules.config.short_retry_limit);
                 return true;
             }
-            match cell.begin_access(at, *id) {
+            let sequence = cell.begin_access(at, *id);
+            let function = &mut cell.stations[*id];
+            match sequence {
                 Some(sequence) => winners.push(sequence),
-                // Its packets are too old, or must wait for another link. It acts once in a slot (clause 10.23.2.4).
-                None => cell.stations[*id].contention.sense_from(at + cell.rules.phy.slot),
+                // Its packets are too old, or must wait for another link.
+                None => function.contention.pass(at, cell.rules.phy, function.active),
             }
-            cell.stations[*id].active
+            function.active
         });
         // Where time does not divide evenly, the remainder is not that of a round.
         winners.sort_by_key(|winner| matches!(winner, Sequence::Round(_)));
@@ -258,28 +255,27 @@ impl CarrierSense {
 
     // --- Frames -----------------------------------------------------------------------------
 
-    /// A frame of `sequence`, or a beacon, begins: writes to `perceived` what each view has of it.
+    /// A frame of `sequence`, or a beacon, begins: writes to `perceived` what each station has of it.
+    #[inline]
     pub fn begin_frame(&mut self, cell: &Cell, sequence: Option<&Sequence>, perceived: &mut Vec<Perceived>) {
         self.changed = true;
+        let (views, deaf) = match &mut self.views {
+            Views::Common { view, .. } => return view.heard += 1,
+            Views::Own { views, deaf } => (views, deaf),
+        };
         perceived.clear();
-        if let Views::Own { views, deaf } = &self.views {
-            perceived.resize(views.len(), Perceived::default());
-            let mut send = |transmitter: StationId| {
-                perceived[transmitter.index()].sends = true;
-                for (own, deaf) in perceived.iter_mut().zip(deaf.chunks(views.len())) {
-                    own.hears |= !deaf[transmitter.index()];
-                }
-            };
-            match sequence {
-                None => send(StationId::AP),
-                Some(sequence) => {
-                    sequence.each_transmitter(|function| send(cell.stations.station_of(function)))
-                }
+        perceived.resize(views.len(), Perceived::default());
+        let mut send = |transmitter: StationId| {
+            perceived[transmitter.index()].sends = true;
+            for (own, deaf) in perceived.iter_mut().zip(deaf.chunks(views.len())) {
+                own.hears |= !deaf[transmitter.index()];
             }
-        } else {
-            perceived.push(Perceived { hears: true, ..Perceived::default() });
+        };
+        match sequence {
+            None => send(StationId::AP),
+            Some(sequence) => sequence.each_transmitter(|function| send(cell.stations.station_of(function))),
         }
-        for (view, own) in self.views.as_mut_slice().iter_mut().zip(perceived) {
+        for (view, own) in views.iter_mut().zip(perceived) {
             own.hears &= !own.sends;
             own.detected = own.hears && view.heard == 0 && !view.sending;
             view.sending |= own.sends;
@@ -287,10 +283,20 @@ impl CarrierSense {
         }
     }
 
-    /// The frame that was `perceived` so has ended.
-    pub fn end_frame(&mut self, perceived: &[Perceived], eifs: Eifs) {
+    /// The frame of `transmission` has ended.
+    #[inline]
+    pub fn end_frame(&mut self, transmission: &Transmission, eifs: Eifs) {
         self.changed = true;
-        for (view, own) in self.views.as_mut_slice().iter_mut().zip(perceived) {
+        let views = match &mut self.views {
+            Views::Common { view, .. } => {
+                view.heard -= 1;
+                // Frames that overlap began together, so that none was detected.
+                view.waits_eifs = transmission.overlapped && eifs == Eifs::Overlapping;
+                return;
+            }
+            Views::Own { views, .. } => views,
+        };
+        for (view, own) in views.iter_mut().zip(&transmission.perceived) {
             view.sending &= !own.sends;
             if own.hears {
                 view.heard -= 1;
@@ -304,61 +310,79 @@ impl CarrierSense {
     }
 
     /// Stations that decoded the frame that was `perceived` so, except its `receiver`, set their NAV until then; a CF-End,
-    /// which ended at the other time, resets it (802.11-2020 clauses 10.3.2.4 and 10.23.2.10).
+    /// which ended at the other time, resets it (802.11-2020 clauses 10.3.2.4 and 10.23.2.10). Of a common NAV, `txop_ends`
+    /// are exempt instead.
     pub fn reserve(
         &mut self,
+        cell: &Cell,
         perceived: &[Perceived],
         (until, at): (Option<Instant>, Instant),
         receiver: Option<StationId>,
-        ends: Option<[FunctionId; 2]>,
+        txop_ends: Option<[FunctionId; 2]>,
     ) {
-        // Of a common NAV, the ends of a TXOP are exempt instead.
-        let receiver = receiver.filter(|_| !self.is_common()).map(StationId::index);
-        let mut is_longer = false;
-        for (index, (view, own)) in self.views.as_mut_slice().iter_mut().zip(perceived).enumerate() {
-            match until {
-                _ if own.spoilt || !own.hears => {}
-                None => view.reserved_until = at,
-                Some(until) if receiver != Some(index) && until > view.reserved_until => {
-                    view.reserved_until = until;
-                    is_longer = true;
+        // Stations that begin a part of a slot apart collide, because the later one cannot detect the other in time
+        // (clause 10.3.7).
+        let to_slots = |until: Instant| at + cell.rules.phy.to_slots(until - at);
+        let until = until.map(|until| if txop_ends.is_some() { to_slots(until) } else { until });
+        let raise = |view: &mut View| match until {
+            None => view.reserved_until = at,
+            Some(until) => view.reserved_until = view.reserved_until.max(until),
+        };
+        match &mut self.views {
+            Views::Common { view, txop_ends: ends } => {
+                if until.is_some_and(|until| until > view.reserved_until) {
+                    *ends = txop_ends;
                 }
-                Some(_) => {}
+                raise(view);
             }
-        }
-        if let Views::Common { txop_ends, .. } = &mut self.views
-            && is_longer
-        {
-            *txop_ends = ends;
+            Views::Own { views, .. } => {
+                for (index, (view, own)) in views.iter_mut().zip(perceived).enumerate() {
+                    let is_receiver =
+                        until.is_some() && receiver.is_some_and(|receiver| receiver.index() == index);
+                    if own.hears && !own.spoilt && !is_receiver {
+                        raise(view);
+                    }
+                }
+            }
         }
     }
 
     /// The participants of `sequence` take part in it from now on, or no longer. Where all hear all, none can take part in
     /// another.
+    #[inline]
     pub fn set_engaged(&mut self, cell: &Cell, sequence: &Sequence, engaged: bool) {
-        if let Views::Own { views, .. } = &mut self.views {
-            self.changed = true;
-            sequence.each_participant(|function| {
-                views[cell.stations.station_of(function).index()].engaged = engaged;
-            });
+        if !self.is_common() {
+            self.set_own_engaged(cell, sequence, engaged);
         }
+    }
+
+    fn set_own_engaged(&mut self, cell: &Cell, sequence: &Sequence, engaged: bool) {
+        let Views::Own { views, .. } = &mut self.views else { return };
+        self.changed = true;
+        sequence.each_participant(|function| {
+            views[cell.stations.station_of(function).index()].engaged = engaged;
+        });
     }
 
     // --- Busy and idle ----------------------------------------------------------------------
 
     /// Stations whose medium became busy stop counting, and those whose medium became idle start.
+    #[inline]
     pub fn refresh(&mut self, cell: &mut Cell, at: Instant) {
-        if !std::mem::take(&mut self.changed) {
-            return;
-        }
-        for index in 0..self.views.as_slice().len() {
-            let view = &self.views.as_slice()[index];
-            let busy = view.heard > 0 || view.sending || view.engaged;
-            match (view.busy, busy) {
-                (false, true) => self.become_busy(cell, at, index),
-                (true, false) => self.become_idle(cell, at, index),
-                _ => {}
+        if std::mem::take(&mut self.changed) {
+            for index in 0..self.views.as_slice().len() {
+                self.refresh_view(cell, at, index);
             }
+        }
+    }
+
+    fn refresh_view(&mut self, cell: &mut Cell, at: Instant, index: usize) {
+        let view = &self.views.as_slice()[index];
+        let busy = view.heard > 0 || view.sending || view.engaged;
+        match (view.busy, busy) {
+            (false, true) => self.become_busy(cell, at, index),
+            (true, false) => self.become_idle(cell, at, index),
+            _ => {}
         }
     }
 
@@ -370,16 +394,19 @@ impl CarrierSense {
         let is_common = matches!(views, Views::Common { .. });
         let view = &mut views.as_mut_slice()[index];
         view.busy = true;
-        active.retain(|id| {
-            if !is_common && cell.stations.station_of(*id).index() != index {
-                return true;
+        let mut any_stops = false;
+        for id in active.iter() {
+            if is_common || cell.stations.station_of(*id).index() == index {
+                let function = &mut cell.stations[*id];
+                if !function.transmitting && !yielding.contains(id) {
+                    function.freeze(&view.idle, at, cell.rules.phy);
+                    any_stops |= !function.active;
+                }
             }
-            let function = &mut cell.stations[*id];
-            if !function.transmitting && !yielding.contains(id) {
-                function.freeze(&view.idle, at, cell.rules.phy);
-            }
-            function.active
-        });
+        }
+        if any_stops {
+            active.retain(|id| cell.stations[*id].active);
+        }
     }
 
     /// The medium becomes idle at `at` in the view with this index.
@@ -392,7 +419,7 @@ impl CarrierSense {
         let view = &mut self.views.as_mut_slice()[index];
         let wait = if std::mem::take(&mut view.waits_eifs) { phy.eifs() } else { phy.aifs() };
         let number = view.idle.number + 1;
-        // EIFS runs whatever the NAV is (802.11-2020 clause 10.3.2.3.7).
+        // EIFS does not depend on the NAV (802.11-2020 clause 10.3.2.3.7).
         let countdown_from = (at + wait).max(view.reserved_until + phy.aifs());
         // A station does not set its NAV by frames for itself (clause 10.3.2.4). Where all hear all, the NAV is that of the last
         // exchange.

@@ -9,7 +9,7 @@ use crate::wifi::cell::{Cell, Reception, Sequence};
 use crate::wifi::mac::exchange::Part;
 use crate::wifi::mac::plan::Outgoing;
 
-/// A frame in the view of a station, or of all.
+/// A frame in the view of a station.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Perceived {
     pub sends: bool,
@@ -30,7 +30,7 @@ pub(super) struct Transmission {
     pub until: Instant,
     /// Its frame is on the air, or cannot be prevented; otherwise it is due.
     pub is_on_air: bool,
-    /// One entry per view of the medium.
+    /// One entry per station; none where all hear all.
     pub perceived: Vec<Perceived>,
     /// Another frame is on the air while this one is.
     pub overlapped: bool,
@@ -47,14 +47,14 @@ pub(super) struct Transmission {
 }
 
 impl Transmission {
-    /// `sequence`, or a beacon, whose first frame begins at `at`. `perceived` lends its capacity.
-    pub fn new(sequence: Option<Sequence>, at: Instant, perceived: Vec<Perceived>) -> Self {
+    /// `sequence`, or a beacon, whose first frame begins at `at`.
+    pub fn new(sequence: Option<Sequence>, at: Instant) -> Self {
         Self {
             sequence,
             at,
             until: at,
             is_on_air: false,
-            perceived,
+            perceived: Vec::new(),
             overlapped: false,
             has_collided: false,
             others_end: at,
@@ -116,11 +116,21 @@ impl Transmission {
     }
 
     /// The frame has ended at `at`: says what its receivers got of it.
+    #[inline]
     pub fn receive(&mut self, cell: &mut Cell, sense: &CarrierSense, at: Instant) -> Reception {
+        if !self.overlapped && sense.is_common() && !matches!(self.sequence, Some(Sequence::Round(_))) {
+            return Reception::UNDISTURBED;
+        }
+        self.receive_disturbed(cell, sense, at)
+    }
+
+    fn receive_disturbed(&mut self, cell: &mut Cell, sense: &CarrierSense, at: Instant) -> Reception {
         let Self { sequence, at: began, perceived, overlapped, others_end, senders, .. } = self;
         let captures = sense.is_common() && cell.rules.config.capture;
         // When a station begins to hear the frame alone. Where all hear all, a receiver may synchronise to the rest of it.
-        let clear_from = |station| match perceived[sense.view_of(station)].spoilt {
+        let is_spoilt =
+            |station: StationId| perceived.get(station.index()).map_or(*overlapped, |own| own.spoilt);
+        let clear_from = |station| match is_spoilt(station) {
             false => *began,
             true if captures && !senders.contains(&station) => at.min(*others_end),
             true => at,

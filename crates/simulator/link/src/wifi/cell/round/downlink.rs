@@ -101,19 +101,16 @@ impl Cell {
         for ((index, peer), (modes, room)) in (0..).zip(users).zip(outline.modes.iter().zip(&outline.rooms)) {
             let station = &mut self.stations[id];
             let originator = &station.peers[*peer].originator;
-            let single = [originator.mode, originator.control_mode];
             let bytes = modes[0].bytes_within(limit).saturating_sub(trigger_subframe);
             let rate = originator.rate_in(outline.unit);
             let data_room = data_room(ofdma, &station.peers[*peer], at);
             let Some(outgoing) =
                 station.part_of(at, lifetime, *peer, (*modes, bytes, rate), &mut self.holders)
             else {
-                let originator = &mut station.peers[*peer].originator;
-                [originator.mode, originator.control_mode] = single;
                 station.send_alone(*peer, at);
                 continue;
             };
-            station.count_shared(&outgoing);
+            station.counters.shared_parts += 1;
             if outgoing.class() == PayloadClass::Data {
                 class = PayloadClass::Data;
             }
@@ -132,7 +129,6 @@ impl Cell {
                 Exchange::shared([id, entry.id], outgoing, (index, count), [at; 2], [at; 2], response_len);
             shared.push(User {
                 exchange: Some(exchange),
-                single,
                 room: *room,
                 data_room,
                 ..User::new(entry.id, *peer, modes[1], index)

@@ -134,7 +134,6 @@ impl User {
         let back = client.peer_index(holder);
         let originator = &client.peers[back].originator;
         let control = originator.control_mode;
-        self.single = [originator.mode, control];
         let part = ([self.mode, control], bytes, rate.unwrap_or_else(|| originator.rate_in(unit)));
         let outgoing = client.triggered(start, lifetime, back, part, &mut cell.holders);
         client.report_drained(&mut cell.outbox.drained);
