@@ -295,7 +295,7 @@ impl Round {
     }
 
     /// No response to its PPDU arrives; the access point notices at `noticed_at`.
-    pub fn fail(&mut self, cell: &mut Cell, noticed_at: Instant, next_idle: u64) {
+    fn fail(&mut self, cell: &mut Cell, noticed_at: Instant, next_idle: u64) {
         if !self.is_answered {
             // It cannot notice.
             self.settle_unanswered(cell);

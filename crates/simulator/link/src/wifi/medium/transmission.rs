@@ -110,7 +110,7 @@ impl Transmission {
         match &other.sequence {
             None => senders.push(StationId::AP),
             Some(sequence) => {
-                sequence.each_transmitter(|function| senders.push(cell.stations.station_of(function)))
+                sequence.each_transmitter(|function| senders.push(cell.stations.station_of(function)));
             }
         }
     }

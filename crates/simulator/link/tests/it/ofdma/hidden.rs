@@ -1,4 +1,4 @@
-//! Multi-user PPDUs beside clients that do not hear each other.
+//! Multi-user PPDUs that other frames overlap, mostly of clients that do not hear each other.
 
 use super::*;
 
@@ -133,4 +133,33 @@ fn overlaps_leave_no_client_behind() {
             assert_eq!(charged, channel.total() - unused, "{acknowledgment:?}, {triggers:?}");
         }
     }
+}
+
+/// A PPDU of several users that collided sets no NAV: a client that heard it waits EIFS, and not for the Block Acks. EIFS is
+/// SIFS, an ACK at 6 Mb/s and AIFS: 16, 44 and 43 us; the backoff may be 0.
+#[test]
+fn eifs_follows_a_ppdu_of_several_users_that_collided() {
+    let wait = |seed| {
+        let mut bss =
+            channel(config(6, MuAcknowledgment::AggregatedMuBar), seed, "eifs", Duration::from_secs(1));
+        bss.record_air();
+        let start = Instant::ZERO + Duration::from_millis(1);
+        let ap = AP.first_function();
+        for client in (1..=4).map(|id| StationId(id).first_function()) {
+            assert!((0..3).all(|number| bss.enqueue(start, ap, client, TestPacket::full(number))));
+        }
+        assert!(bss.enqueue(start, StationId(5).first_function(), ap, TestPacket::ack(0)));
+        bss.handle_timeout(start);
+        assert!(bss.enqueue(start + us(20), StationId(6).first_function(), ap, FULL));
+        while let Some(at) = bss.poll_timeout() {
+            bss.handle_timeout(at);
+            while bss.poll_deliver().is_some() {}
+        }
+        let frames: Vec<_> = std::iter::from_fn(|| bss.poll_air()).collect();
+        let collided = frames.iter().filter(|frame| frame.at == start);
+        let end = collided.map(|frame| frame.at + frame.duration).max().unwrap();
+        let next = frames.iter().find(|frame| frame.at > end).unwrap();
+        (next.transmitter == StationId(6)).then(|| next.at - end)
+    };
+    assert_eq!((1..=100).filter_map(wait).min(), Some(us(16 + 44 + 43)));
 }
