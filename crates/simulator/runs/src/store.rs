@@ -221,7 +221,7 @@ pub fn check_writable(path: &Path) -> io::Result<()> {
     }
     let directory = |path: &Path| path.parent().map(Path::to_owned).unwrap_or_default();
     let is_there = |path: &Path| path.as_os_str().is_empty() || path.exists();
-    // The first directory that exists has to allow the creation of those below it.
+    // Missing directories are created in the first existing one.
     let mut probe = path.to_owned();
     while !is_there(&directory(&probe)) {
         probe = directory(&probe);
