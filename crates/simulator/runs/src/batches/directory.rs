@@ -79,7 +79,7 @@ impl Directory {
         Ok(Self { path: path.to_owned(), sweep, format: Format::default() })
     }
 
-    /// Opens `path` for reading, whichever build of tacit made its sweep; `None` if it has none.
+    /// Opens `path` for reading, also with a sweep of another build of tacit; `None` if it has no sweep.
     ///
     /// # Errors
     /// If the description of the sweep is damaged or cannot be read.
