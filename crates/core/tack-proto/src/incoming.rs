@@ -81,7 +81,7 @@ pub(super) struct Incoming {
     opened: VecDeque<StreamId>,
     /// Streams whose limit is to be sent.
     limits: VecDeque<StreamId>,
-    /// Streams that their limits hold, as the peer has said, and of which nothing new came since.
+    /// Streams that their limits hold: the peer has said so, and has sent nothing new of them since.
     held: BTreeSet<StreamId>,
     /// Bytes that streams may hold until their readers take them.
     pool: Pool,

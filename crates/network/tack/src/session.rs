@@ -47,8 +47,8 @@ pub(crate) const BEYOND_LIMIT: u64 = 64 << 10;
 /// one in a thousand. Ours.
 const BEHIND_GAP_WINDOWS: u64 = 12;
 
-/// Most datagrams beside the core's that wait to be sent: repeated responses of a handshake, and answers to path challenges, of which an
-/// honest peer sends one each 300 ms. Further ones get no answer. Ours.
+/// Most datagrams beside the core's that wait to be sent: repeated responses of a handshake, and answers to path challenges (an honest
+/// peer sends one each 300 ms). Further ones get no answer. Ours.
 const MAX_WAITING: usize = 64;
 
 /// The server that a client expects.
