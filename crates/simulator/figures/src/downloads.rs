@@ -166,16 +166,20 @@ impl Hop {
             before_ms = start_ms;
             script += &format!("sleep {}.{:03}; get & ", pause_ms / 1_000, pause_ms % 1_000);
         }
-        // The script waits only for the downloads.
-        let get = format!(
-            "get() {{ curl -s -f -m {limit_s} -o /dev/null -w 'took %{{time_total}} %{{time_connect}}\\n' http://198.18.0.1:8001/file; }}; "
-        );
+        let get = get(limit_s);
         // Half of the memory that the kernel assigns to a connection is for payload (`tcp_adv_win_scale`, ip-sysctl).
         let buffer = receive_buffer.map_or(String::new(), |Bytes(bytes)| {
             format!("echo 4096 {0} {0} >/proc/sys/net/ipv4/tcp_rmem; ", 2 * bytes)
         });
         Ok(format!("{buffer}{get}sleep 1; {script}sleep {limit_s}; kill $upload; true"))
     }
+}
+
+/// The shell function that downloads the file. curl writes its times also where it fails, such as without a server.
+fn get(limit_s: u32) -> String {
+    format!(
+        "get() {{ took=$(curl -s -f -m {limit_s} -o /dev/null -w 'took %{{time_total}} %{{time_connect}}' http://198.18.0.1:8001/file) && echo \"$took\"; }}; "
+    )
 }
 
 /// The curves `names` for claims: the time within which each percentage of the downloads finished, with the percentage
@@ -299,6 +303,15 @@ tolerance = 0
             said,
             Some("live rre: 2 of 2 runs not valid: busy; live cubic: 2 of 2 runs not valid: busy")
         );
+    }
+
+    #[test]
+    fn a_download_that_fails_is_not_one_that_took_a_moment() {
+        for (status, expected) in [(0, "took 1.5 0.2\n"), (7, "")] {
+            let script = format!("curl() {{ echo took 1.5 0.2; return {status}; }}; {} get; true", get(60));
+            let said = std::process::Command::new("sh").args(["-c", &script]).output().unwrap().stdout;
+            assert_eq!(String::from_utf8(said).unwrap(), expected);
+        }
     }
 
     #[test]
