@@ -409,7 +409,7 @@ mod tests {
         for (flow, number_of, payload_len) in packets {
             let packet = packet(*flow, *number_of, *payload_len);
             hold.offer(at(0), Offered::from_packet(&packet, 52), packet, &mut |packet| {
-                passed.push(number(&packet))
+                passed.push(number(&packet));
             });
         }
         passed
