@@ -216,7 +216,8 @@ fn a_sweep_is_parquet_or_csv() {
     let again = sweep("csv").assert().success().get_output().stdout.clone();
     assert_eq!(again, b"4 runs in 2 files, 4 of them reused\n");
     let folder = directory.path().join("tacit-sweep/runs/00001-as-written");
-    let file = fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+    let mut files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let file = files.find(|path| path.extension().unwrap() == "csv").expect("beside its record");
     let mut reader = csv::Reader::from_path(&file).unwrap();
     let rate = reader.headers().unwrap().iter().position(|name| name == "wired.rate_bps").unwrap();
     let rates: Vec<_> = reader.records().map(|line| line.unwrap()[rate].to_owned()).collect();
