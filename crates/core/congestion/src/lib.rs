@@ -249,7 +249,7 @@ impl Controller {
         self.inner().holds_back()
     }
 
-    /// Bytes to send while reports are `late`; of a controller that sends at the rate reported by the receiver.
+    /// Bytes to send while reports are `late`, of a controller that sends at the rate reported by the receiver.
     pub fn amount_reported_late(&self, late: Duration) -> u64 {
         self.inner().amount_reported_late(late)
     }

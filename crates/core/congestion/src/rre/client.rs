@@ -159,7 +159,7 @@ impl Uplink {
         if self.acks >= JUDGED_ACKS && excess > self.acks / MANY { excess } else { 0 }
     }
 
-    /// Whether [`Self::update_client`] has anything to add at `now_us`.
+    /// Whether [`Self::update_client`] has anything to add.
     pub fn has_evidence(&self, delivered: u64, mss: u64) -> bool {
         self.bound > 0 || (self.wait_us >= WAIT_US && self.excess(delivered, mss) > 0)
     }

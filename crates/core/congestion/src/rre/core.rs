@@ -151,7 +151,7 @@ impl Core {
         }
     }
 
-    /// Whether this connection has something to [`update_client`](Self::tell).
+    /// Whether [`Self::update_client`] has anything to add.
     pub fn has_evidence(&self) -> bool {
         self.uplink.has_evidence(self.delivered, self.mss())
     }
