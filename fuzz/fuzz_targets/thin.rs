@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
         match what % 4 {
             0 => {
                 if let Some((headers, segment)) = parsed {
-                    hold.hear(now, headers.reverse_key(), &segment);
+                    hold.on_reverse_segment(now, headers.reverse_key(), &segment);
                 }
             }
             1 => {
