@@ -6,10 +6,10 @@
 use std::collections::BTreeSet;
 
 use libfuzzer_sys::fuzz_target;
+use tacit_between::fwp::repair::{Range, RequestId};
 use tacit_net::answers::{AnswerEvent, Answers, Request, Shape, Subject};
 use tacit_net::byteranges::{Template, boundary};
 use tacit_net::partial::Validator;
-use tacit_between::fwp::repair::{Range, RequestId};
 
 /// Bytes of the file.
 const COMPLETE: u64 = 100_000;

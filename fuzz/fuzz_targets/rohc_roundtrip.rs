@@ -21,9 +21,8 @@ fn script(mut bytes: &[u8]) -> (flow::Script, Vec<bool>) {
         let (changes, rest) = rest.split_at(rest.len().min(usize::from(head & 7) * 5));
         bytes = rest;
         losses.push(head & 0x80 != 0);
-        let change = |bytes: &[u8]| {
-            (bytes[0] % 26, u32::from_le_bytes([bytes[1], bytes[2], bytes[3], bytes[4]]))
-        };
+        let change =
+            |bytes: &[u8]| (bytes[0] % 26, u32::from_le_bytes([bytes[1], bytes[2], bytes[3], bytes[4]]));
         script.push(changes.chunks_exact(5).map(change).collect());
     }
     (script, losses)
