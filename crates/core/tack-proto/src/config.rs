@@ -131,7 +131,7 @@ pub struct Config {
     pub idle_timeout: Duration,
     /// How often a probe is sent while nothing else is; none where it is `None`.
     pub keep_alive: Option<Duration>,
-    /// First wait for an answer to a hello, and the longest: see [`hello_wait`](Self::hello_wait).
+    /// First wait for an answer to a hello, which doubles each time after the first second, and the longest.
     pub hello_timeout: Duration,
     /// See [`hello_timeout`](Self::hello_timeout).
     pub max_hello_timeout: Duration,

@@ -100,11 +100,11 @@ impl Downloads {
 pub(super) fn rows(transfers: &Transfers, mut downloads: Vec<Download>) -> Vec<Row> {
     let limit_s = transfers.length.seconds.into();
     downloads.resize(transfers.seeds as usize, Download { total_s: limit_s, connected_s: 0.0 });
-    let of = |download: Download| {
+    let to_row = |download: Download| {
         let seconds = [download.total_s, download.total_s - download.connected_s];
         row(&COLUMNS, seconds.map(|seconds| Some(seconds.min(limit_s))))
     };
-    downloads.into_iter().map(of).collect()
+    downloads.into_iter().map(to_row).collect()
 }
 
 impl Hop {

@@ -269,7 +269,7 @@ impl Prefix {
         let short = kind == kind::SHORT || kind == kind::IMPLIED;
         let connection = if kind == kind::IMPLIED { ConnectionId(0) } else { ConnectionId::read(bytes)? };
         if kind == kind::SHORT && connection == ConnectionId(0) {
-            // It goes without saying.
+            // A packet to connection 0 leaves the number out (`kind::IMPLIED`): one form for each packet.
             return Err(Unsound::Connection(0).into());
         }
         let number = if short { SeqNumber(read_short(bytes)?) } else { SeqNumber::read(bytes)? };
