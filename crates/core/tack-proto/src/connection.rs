@@ -508,6 +508,7 @@ impl Connection {
             _ => return None,
         }
         self.heard_at = now;
+        self.sender.on_packet();
         if packet.is_feedback() {
             self.silence.on_feedback();
         }

@@ -347,7 +347,7 @@ impl Sender {
         // Where answers are lost, the first silences say nothing of a path that is gone or full.
         let by_chance = timeouts_of_outage(self.unanswered()) - timeouts_of_outage(0);
         self.probe_timeout()
-            .saturating_mul(1 << self.path.timeouts.saturating_sub(by_chance).min(10))
+            .saturating_mul(1 << self.path.silent_timeouts.saturating_sub(by_chance).min(10))
             .min(longest.max(self.probe_timeout()))
     }
 
@@ -378,6 +378,7 @@ impl Sender {
         if self.probe_at().is_some_and(|at| at <= now) {
             self.counters.timeouts += 1;
             self.path.timeouts += 1;
+            self.path.silent_timeouts += 1;
             // Two where one brought nothing: either may be lost, and its answer (RFC 9002 section 6.2.4). And a short one behind them
             // where they may be too long for the path.
             self.probes = if self.path.timeouts > 1 { 2 } else { 1 };
@@ -438,10 +439,16 @@ impl Sender {
         }
     }
 
+    /// The peer sent a packet of any kind. The path is there, so the next probe timeout is not a backed-off one: questions and answers
+    /// were lost by chance.
+    pub fn on_packet(&mut self) {
+        self.path.silent_timeouts = 0;
+    }
+
     /// An answer that is waited for may never come: the peer is asked at once.
     pub fn ask_again(&mut self) {
         if self.awaits() {
-            (self.path.timeouts, self.probes) = (0, 2);
+            (self.path.timeouts, self.path.silent_timeouts, self.probes) = (0, 0, 2);
         }
     }
 

@@ -343,6 +343,7 @@ impl Sender {
         }
         self.heard = true;
         self.path.timeouts = 0;
+        self.path.silent_timeouts = 0;
         self.path.after_timeout = false;
     }
 

@@ -65,6 +65,8 @@ pub(super) struct Path {
     pub recovery: Option<Position>,
     /// Timeouts since the last acknowledgment.
     pub timeouts: u32,
+    /// Timeouts since the last packet of any kind, at most [`timeouts`](Self::timeouts).
+    pub silent_timeouts: u32,
     pub after_timeout: bool,
     pub stall: Option<Stall>,
     /// Until then rates are of a time in which nothing but probes was sent.
@@ -107,6 +109,7 @@ impl Path {
             receiver_limited: false,
             recovery: None,
             timeouts: 0,
+            silent_timeouts: 0,
             after_timeout: false,
             stall: None,
             quiet_until: start.at,
@@ -175,6 +178,7 @@ mod tests {
             receiver_limited,
             recovery,
             timeouts,
+            silent_timeouts,
             after_timeout,
             stall,
             quiet_until,
@@ -200,7 +204,7 @@ mod tests {
         *arriving = Arriving { rate: BitRate::from_kbps(7), burst: Bytes(7), ..*arriving };
         (*loss, *ack_loss, *base_loss, *ce) = (7, 7, 7, Some(7));
         (*window_limited, *receiver_limited, *recovery) = (true, true, Some(START + 7));
-        (*timeouts, *after_timeout, *quiet_until) = (7, true, later);
+        (*timeouts, *silent_timeouts, *after_timeout, *quiet_until) = (7, 7, true, later);
         *stall = Some(Stall { since: now, len: 7, short_passes: true });
         (*fastest, *fastest_since) = ([BitRate::from_kbps(7); 3], later);
         *sync = SyncState::new(Sync::default(), START + 7, now);

@@ -86,6 +86,29 @@ fn silence_is_probed_with_data_that_asks() {
     }
 }
 
+/// A packet of any kind shows that the path is there: the next probe follows after the plain wait, which doubles again from then on.
+#[test]
+fn a_packet_of_the_peer_ends_the_backoff_of_probes() {
+    let mut script = Script::established(Config::default());
+    script.end.write(2 * u64::from(FULL));
+    let first = script.numbered(at_ms(10));
+    script.give(at_ms(30), tack(&script, 30, 20, first[0].0 + 1, u32::from(FULL)));
+    let mut times = Vec::new();
+    for now in 31..4_000 {
+        // The peer asks, and its acknowledgments are lost.
+        if now == 2_000 {
+            script.give(at_ms(now), Body::Probe { padding: 0 });
+        }
+        let is_probe = |body: &Body| matches!(body, Body::Data(data) if data.ask);
+        if script.takes(at_ms(now)).iter().any(is_probe) {
+            times.push(now);
+        }
+    }
+    let (before, after) = times.split_at(times.partition_point(|at| *at < 2_000));
+    assert!(before.len() >= 4 && before[3] - before[2] > 3 * (before[1] - before[0]), "{times:?}");
+    assert!(after[0] <= 2_001 && after[1] - after[0] <= 2 * (before[1] - before[0]), "{times:?}");
+}
+
 /// Before the peer has acknowledged anything the wait is that of a hello at most, which doubles after a second.
 #[test]
 fn a_peer_that_has_not_answered_yet_is_asked_no_later_than_by_a_hello() {
