@@ -257,8 +257,8 @@ impl Exploration {
             schemes.join(","),
             run.clients()
         );
-        for said in &self.options.against {
-            command.push_str(&format!(" --against {}", quoted(said)));
+        for other in &self.options.against {
+            command.push_str(&format!(" --against {}", quoted(other)));
         }
         for (name, value) in [("--from", from), ("--for", length)] {
             if let Some(value) = value {

@@ -50,9 +50,9 @@ impl PlotData {
 
     /// The curves that `measure` refers to, and those to compare with, from the variants that it names.
     fn of_variants(&self, measure: &Measure) -> Option<(&Curves, &Curves)> {
-        let own = self.of_variant(measure.variant())?;
-        let other = measure.over_variant().map_or(Some(own), |name| self.of_variant(Some(name)))?;
-        Some((own, other))
+        let measured = self.of_variant(measure.variant())?;
+        let other = measure.over_variant().map_or(Some(measured), |name| self.of_variant(Some(name)))?;
+        Some((measured, other))
     }
 
     /// The number that `measure` yields.
@@ -75,8 +75,8 @@ impl PlotData {
     fn measured_at(&self, measure: &Measure) -> Option<(f64, Option<Cell>)> {
         let is_median = self.average == Average::Median || measure.is_extreme();
         if self.seeds.is_empty() || !is_median {
-            let (own, other) = self.of_variants(measure)?;
-            return Some((measure.between(own, other)?, None));
+            let (measured, other) = self.of_variants(measure)?;
+            return Some((measure.between(measured, other)?, None));
         }
         let seeds: Option<Vec<_>> = self.seeds.iter().map(|seed| seed.of_variants(measure)).collect();
         measure.over_medians(&seeds?)
@@ -84,6 +84,6 @@ impl PlotData {
 
     /// The minimum and maximum over the curves of single seeds.
     fn over_seeds(&self, measure: &Measure) -> Option<Range> {
-        Range::of(self.seeds.iter().filter_map(|seed| seed.measured(measure)))
+        Range::spanning(self.seeds.iter().filter_map(|seed| seed.measured(measure)))
     }
 }

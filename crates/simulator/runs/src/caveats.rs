@@ -34,12 +34,12 @@ mod tests {
 
     #[test]
     fn each_thing_is_a_line_and_nothing_is_none() {
-        let said = |known: &[(&str, f64)]| {
+        let sentences = |known: &[(&str, f64)]| {
             of_metrics(|name| known.iter().find(|(known, _)| *known == name).map(|(_, value)| *value))
         };
-        assert_eq!(said(&[]), [] as [&str; 0]);
-        assert_eq!(said(&[("silent_flows", 0.0), ("lifetime_drop_share", 0.0004)]), [] as [&str; 0]);
-        let all = said(&[("silent_flows", 1.0), ("early_flows", 2.5), ("lifetime_drop_share", 0.051)]);
+        assert_eq!(sentences(&[]), [] as [&str; 0]);
+        assert_eq!(sentences(&[("silent_flows", 0.0), ("lifetime_drop_share", 0.0004)]), [] as [&str; 0]);
+        let all = sentences(&[("silent_flows", 1.0), ("early_flows", 2.5), ("lifetime_drop_share", 0.051)]);
         assert!(all[0].starts_with("1 flow delivered nothing"), "{all:?}");
         assert!(all[1].starts_with("3 flows had delivered everything"), "{all:?}");
         assert!(all[2].starts_with("5.1 % of the packets"), "{all:?}");

@@ -7,7 +7,7 @@ use serde_json::Value;
 const PLACE: &str = "/provenance/checksum";
 
 /// BLAKE3 of `result` as JSON. Its checksum field must be empty.
-pub(crate) fn of(result: &impl Serialize) -> String {
+pub(crate) fn compute(result: &impl Serialize) -> String {
     // A result that cannot be serialised as JSON is not printed either.
     serde_json::to_value(result).map(|value| of_json(&value)).unwrap_or_default()
 }

@@ -106,7 +106,7 @@ pub fn compare(
     let at = mix.iter().map(Mix::assignment).collect();
     let options = Options { scenario, assignments, clients, schemes, seeds, quick, directory, at };
     let options = match mix {
-        Some(mix) => mix.of(options),
+        Some(mix) => mix.apply(options),
         None => options,
     };
     let own_schemes = OwnScheme::bring(py, &own)?;

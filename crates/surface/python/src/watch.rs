@@ -68,8 +68,8 @@ pub fn watched<T: Send>(
                     Err(RecvTimeoutError::Disconnected) => (None, true),
                 }
             });
-            let heard = event.map_or(Ok(()), |event| report_to_python(progress, event));
-            if let Err(error) = heard.and_then(|()| py.check_signals())
+            let reported = event.map_or(Ok(()), |event| report_to_python(progress, event));
+            if let Err(error) = reported.and_then(|()| py.check_signals())
                 && raised.is_none()
             {
                 stop.store(true, Ordering::Relaxed);

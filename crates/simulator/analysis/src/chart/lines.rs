@@ -112,14 +112,14 @@ impl LineChart {
                 label: number(value, if value.abs() >= 100.0 { 1 } else { 2 }),
                 value,
                 interval: line.ci95.get(place).copied().flatten(),
-                said: mark.map(|mark| [mark.low, mark.y, mark.high]),
+                reference: mark.map(|mark| [mark.low, mark.y, mark.high]),
             })
         };
-        let said = if self.marks.is_empty() { "" } else { &self.marks_name };
+        let source = if self.marks.is_empty() { "" } else { &self.marks_name };
         DotChart {
             alt: self.alt.clone(),
             title: format!("{}: {}", self.x, number(x, if x.fract() == 0.0 { 0 } else { 3 })),
-            axis: if said.is_empty() { self.y.clone() } else { format!("{} (crosses: {said})", self.y) },
+            axis: if source.is_empty() { self.y.clone() } else { format!("{} (crosses: {source})", self.y) },
             dots: self.lines.iter().enumerate().filter_map(dot).collect(),
             baseline: Some(Scheme::of_role(Role::Baseline).name.to_owned()),
             ..DotChart::default()
@@ -129,8 +129,8 @@ impl LineChart {
     /// A row for each point.
     pub fn sheet(&self) -> Sheet {
         let points = || {
-            let of = |line: &'_ Line| 0..line.points.len();
-            self.lines.iter().flat_map(move |line| of(line).map(move |place| (line, place)))
+            let places = |line: &'_ Line| 0..line.points.len();
+            self.lines.iter().flat_map(move |line| places(line).map(move |place| (line, place)))
         };
         let mut sheet = Sheet::default();
         sheet.text("name", points().map(|(line, _)| line.name.as_str()));
@@ -523,10 +523,10 @@ mod tests {
 
     #[test]
     fn ticks_say_where_they_are() {
-        for (value, said) in
+        for (value, expected) in
             [(0.0, "0"), (0.05, "0.05"), (0.15, "0.15"), (2.5, "2.5"), (3.0, "3"), (250.0, "250")]
         {
-            assert_eq!(tick(value), said);
+            assert_eq!(tick(value), expected);
         }
     }
 }

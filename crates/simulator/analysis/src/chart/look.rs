@@ -130,9 +130,9 @@ impl SeriesStyle {
             for (index, name) in
                 names.iter().enumerate().filter(|(index, _)| looks[*index].is_none()).collect::<Vec<_>>()
             {
-                let own = scheme_in(name).map(|look| look.ink);
-                if by_word == own.is_some() {
-                    looks[index] = Some(free(own, &looks));
+                let colour = scheme_in(name).map(|look| look.ink);
+                if by_word == colour.is_some() {
+                    looks[index] = Some(free(colour, &looks));
                 }
             }
         }
@@ -195,8 +195,8 @@ fn free(ink: Option<Ink>, taken: &[Option<SeriesStyle>]) -> SeriesStyle {
     let has_own_shape = |look: &&SeriesStyle| !taken.iter().flatten().any(|other| other.shape == look.shape);
     let fresh = || of_ink.iter().filter(is_fresh);
     let apart = fresh().filter(has_own_colour).find(has_own_shape);
-    let own = apart.or_else(|| fresh().find(has_own_colour)).or_else(|| fresh().find(has_own_shape));
-    own.or_else(|| fresh().next()).copied().unwrap_or(of_ink[0])
+    let fresh_look = apart.or_else(|| fresh().find(has_own_colour)).or_else(|| fresh().find(has_own_shape));
+    fresh_look.or_else(|| fresh().next()).copied().unwrap_or(of_ink[0])
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ impl Twin {
     ///
     /// # Errors
     /// Same as [`Scenario::load`].
-    pub fn of(
+    pub fn find(
         options: &Options,
         scenario: &Scenario,
         shown: &[&'static Scheme],

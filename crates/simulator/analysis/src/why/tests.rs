@@ -12,7 +12,7 @@ fn why_of(scope: Scope, scenario: &str, clients: u32, schemes: [&str; 2], set: &
     let times = ["run.duration=4s", "run.measure-from=2s"];
     let options = Options {
         scenario: scenario.into(),
-        assignments: times.iter().chain(set).map(|&said| said.to_owned()).collect(),
+        assignments: times.iter().chain(set).map(|&text| text.to_owned()).collect(),
         clients: vec![clients],
         schemes: schemes.map(String::from).to_vec(),
         seeds: Some(3),
@@ -203,9 +203,9 @@ fn rounds_in_words() {
     let room = [("hack_room_fill", 0.41), ("hack_room_short_share", 0.003)];
     let records = [record("stock", 1, &asked), record("hack-batch", 1, &[&cascade[..], &room[..]].concat())];
     let text = of_records(&Provenance::default(), &records, &[], Scope::Bottleneck).unwrap().to_text(None);
-    let told: Vec<&str> = text.lines().filter(|line| line.starts_with("PPDUs of ")).collect();
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("PPDUs of ")).collect();
     assert_eq!(
-        told,
+        lines,
         [
             "PPDUs of hack-batch: 96.3 % of the access point's were of several users, 7.8 users each. Data took 95.1 % of their \
              units' time; the rest was padding, or units without a user. Triggers took 1.2 % of the time, and the answers to them \

@@ -47,7 +47,7 @@ pub struct AirTrace {
 
 impl Default for AirTrace {
     fn default() -> Self {
-        Self::of(Window::WHOLE)
+        Self::new(Window::WHOLE)
     }
 }
 
@@ -73,7 +73,7 @@ impl Air {
 
 impl AirTrace {
     /// Creates a trace that keeps the PPDUs in `window`.
-    pub fn of(window: Window) -> Self {
+    pub fn new(window: Window) -> Self {
         Self {
             ppdus: Vec::new(),
             left_out: 0,
@@ -212,8 +212,8 @@ impl Ppdu {
         if mpdu.kind == Kind::Data {
             self.kind = Kind::Data;
         }
-        if let (Some(own), Some(other)) = (&mut self.mac, mpdu.mac) {
-            own[1] = other[1];
+        if let (Some(span), Some(other)) = (&mut self.mac, mpdu.mac) {
+            span[1] = other[1];
         }
         self.bytes += mpdu.bytes;
         if self.flow == mpdu.flow {
@@ -262,7 +262,7 @@ mod tests {
             seed: 1,
             ..single::Options::default()
         };
-        let mut trace = AirTrace::of(window);
+        let mut trace = AirTrace::new(window);
         single::prepare(&options).unwrap().run_observed(&mut trace).unwrap();
         trace
     }

@@ -91,7 +91,7 @@ impl Directory {
         };
         let wrong = || InputError::new(file.display(), "no text, or too long a one");
         let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(wrong)?;
-        let sweep = Batches::of(from_text::<Written>(&text)?)?;
+        let sweep = Batches::from_written(from_text::<Written>(&text)?)?;
         Ok(Some(Self { path: path.to_owned(), sweep, format: Format::default() }))
     }
 
@@ -215,15 +215,15 @@ impl Directory {
             let runs = match recorded.and_then(Result::ok) {
                 Some(runs) => runs,
                 None => {
-                    let made = self.sweep.make(batch.clone(), Control { progress: &of_batch, ..control });
-                    let made = made.map_err(|error| match error {
+                    let runs = self.sweep.make(batch.clone(), Control { progress: &of_batch, ..control });
+                    let runs = runs.map_err(|error| match error {
                         RunsError::Interrupted { .. } => {
                             RunsError::Interrupted { finished, total, resume_from: Some(self.path.clone()) }
                         }
                         other => other,
                     })?;
-                    write_whole(&record, &self.sweep.record(&made)?)?;
-                    made
+                    write_whole(&record, &self.sweep.record(&runs)?)?;
+                    runs
                 }
             };
             if let Some(read) = &mut read {

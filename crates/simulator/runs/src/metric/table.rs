@@ -115,7 +115,7 @@ const OF_RUNS: &[Metric] = &[
     metric(
         "first_host_speedup",
         "goodput of the host that reads the first flow over the mean of the other hosts'",
-        |view| view.first_host_and_others().map(|(own, others)| own / others),
+        |view| view.first_host_and_others().map(|(first, others)| first / others),
     ),
     metric("other_hosts_goodput_bps", "mean goodput of the hosts that do not read the first flow", |view| {
         Some(view.first_host_and_others()?.1)

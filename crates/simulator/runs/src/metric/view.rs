@@ -77,10 +77,10 @@ impl<'a> View<'a> {
         part: impl Fn(&StationCounters) -> u64,
         whole: impl Fn(&StationCounters) -> u64,
     ) -> Option<f64> {
-        let own = |count: &dyn Fn(&StationCounters) -> u64, air: &StationCounters| {
+        let if_shared = |count: &dyn Fn(&StationCounters) -> u64, air: &StationCounters| {
             if air.shared_ppdus > 0 { count(air) } else { 0 }
         };
-        self.share(|air| own(&part, air), |air| own(&whole, air))
+        self.share(|air| if_shared(&part, air), |air| if_shared(&whole, air))
     }
 
     /// Total time of all stations divided by the measured time.

@@ -52,8 +52,9 @@ impl Program {
     /// All connections of a repaired download except the first carry its missing bytes, and no user reads them
     /// separately.
     fn repairs_with(&self, flow: u32) -> bool {
-        let own = flow.checked_sub(self.first_flow);
-        self.released_bytes.is_some() && own.is_some_and(|own| (1..self.connections).contains(&own))
+        let connection = flow.checked_sub(self.first_flow);
+        self.released_bytes.is_some()
+            && connection.is_some_and(|connection| (1..self.connections).contains(&connection))
     }
 }
 

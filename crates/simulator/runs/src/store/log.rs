@@ -51,11 +51,11 @@ impl fmt::Display for Damaged {
 impl Log {
     /// Verifies every entry of the record at `path`.
     pub fn open(path: &Path) -> Result<Self, RunsError> {
-        Self::of(path, File::open(path).map_err(RunsError::io(path))?)
+        Self::from_file(path, File::open(path).map_err(RunsError::io(path))?)
     }
 
     /// Verifies every entry of the record in `file`, which is at `path`.
-    pub fn of(path: &Path, file: File) -> Result<Self, RunsError> {
+    pub fn from_file(path: &Path, file: File) -> Result<Self, RunsError> {
         if !file.metadata().map_err(RunsError::io(path))?.is_file() {
             return Err(RunsError::io(path)(io::Error::other("no regular file")));
         }
