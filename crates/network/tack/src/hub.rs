@@ -126,11 +126,11 @@ impl Hub {
             let random_number = random() & !ConnectionId::IMPLIED;
             // Rounding down to this shard before adding its index changes the highest bit only for the last few
             // numbers.
-            let own = self.shard.number(random_number).unwrap_or(0);
-            let own = if implied { own | ConnectionId::IMPLIED } else { own };
-            let is_sound = own & !ConnectionId::IMPLIED != 0 && ConnectionId(own).is_implied() == implied;
-            if is_sound && !self.entries.contains_key(&own) {
-                return [own, random()];
+            let id = self.shard.number(random_number).unwrap_or(0);
+            let id = if implied { id | ConnectionId::IMPLIED } else { id };
+            let is_sound = id & !ConnectionId::IMPLIED != 0 && ConnectionId(id).is_implied() == implied;
+            if is_sound && !self.entries.contains_key(&id) {
+                return [id, random()];
             }
         }
     }
@@ -143,7 +143,7 @@ impl Hub {
     /// Opens a connection to `remote`, with one handle.
     pub fn connect(&mut self, now: Instant, remote: SocketAddr, expect: Expect) -> u32 {
         // Datagrams without a number cannot be steered to a shard.
-        let implied = self.implied.is_none() && self.shard.of == 1;
+        let implied = self.implied.is_none() && self.shard.count == 1;
         let numbers = self.numbers(implied);
         if implied {
             self.implied = Some(numbers[0]);
@@ -450,7 +450,7 @@ impl Hub {
 
     fn on_initiation(&mut self, now: Instant, from: Route, bytes: &[u8]) {
         let is_server = self.admission.is_server() && !self.is_closed;
-        let Some(initiation) = Initiation::of(bytes).filter(|_| is_server) else {
+        let Some(initiation) = Initiation::parse(bytes).filter(|_| is_server) else {
             if let Some(client) = Initiation::of_other_version(bytes).filter(|_| is_server) {
                 self.counters.handshakes_refused += 1;
                 tracing::debug!(target: target::HANDSHAKE, from = %from.peer, "a client of another version");

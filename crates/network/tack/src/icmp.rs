@@ -32,7 +32,7 @@ pub(crate) struct IcmpError {
 ///
 /// # Errors
 /// If the system does not support it.
-pub(crate) fn ask_for(socket: &UdpSocket) -> io::Result<()> {
+pub(crate) fn enable(socket: &UdpSocket) -> io::Result<()> {
     if socket.local_addr()?.is_ipv6() {
         setsockopt(socket, sockopt::Ipv6RecvErr, &true)?;
     }
@@ -52,14 +52,14 @@ pub(crate) fn next(socket: &UdpSocket) -> io::Result<Option<IcmpError>> {
     let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
     let message = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut slices, Some(&mut space), flags)?;
     let to = message.address.and_then(|address| of_storage(&address));
-    let said = message.cmsgs()?.find_map(|message| match message {
+    let by_host = message.cmsgs()?.find_map(|message| match message {
         ControlMessageOwned::Ipv4RecvErr(error, _) | ControlMessageOwned::Ipv6RecvErr(error, _) => {
             by_host(&error)
         }
         _ => None,
     });
     let len = message.bytes;
-    Ok(to.zip(said).filter(|_| len == BEGINS).map(|(to, by_host)| IcmpError { to, begins, by_host }))
+    Ok(to.zip(by_host).filter(|_| len == BEGINS).map(|(to, by_host)| IcmpError { to, begins, by_host }))
 }
 
 /// Whether the host itself reports the error; `None` for errors of the local system, and for packets that are too long.

@@ -163,16 +163,16 @@ impl Session {
         mut observer: Observer,
         identity: &Identity,
         config: &tack::Config,
-        [own, seed]: [u32; 2],
+        [id, seed]: [u32; 2],
         remote: SocketAddr,
         expect: Expect,
     ) -> Self {
         let mut core = tack::Connection::connect(config_for(config, remote), ENDS, seed, now);
-        core.set_own(ConnectionId(own));
+        core.set_connection_id(ConnectionId(id));
         let open = core.poll_packet(now).expect("a connection that opens says so first");
         observer.watch(&mut core);
         observer.on_sent(now, &open);
-        let initiator = Initiator::new(identity, ConnectionId(own), &open.packet);
+        let initiator = Initiator::new(identity, ConnectionId(id), &open.packet);
         let first = initiator.datagrams().into_iter().map(|datagram| (remote.into(), datagram)).collect();
         let mut session = Self::new(core, Stage::Initiating(Box::new(initiator)), remote.into(), observer);
         session.expect = Some(expect);
@@ -186,7 +186,7 @@ impl Session {
         mut observer: Observer,
         identity: &Identity,
         config: &tack::Config,
-        [own, seed]: [u32; 2],
+        [id, seed]: [u32; 2],
         incoming: &IncomingClient<'_>,
     ) -> Option<Self> {
         let IncomingClient { remote, initiation, resets } = *incoming;
@@ -195,17 +195,17 @@ impl Session {
         if initiation.is_short {
             core.begin_at_min_mtu();
         }
-        core.set_own(ConnectionId(own));
+        core.set_connection_id(ConnectionId(id));
         observer.watch(&mut core);
         observer.on_received(now, &open, core.whole_number(open.number, false), None);
         core.receive(now, &open, Ecn::NotEct);
         let stage = Stage::Responding {
             responder: Box::new(responder),
-            reset: resets.token(ConnectionId(own), remote.peer.ip()),
+            reset: resets.token(ConnectionId(id), remote.peer.ip()),
             response: None,
             until: now + HALF_OPEN,
         };
-        let reset_key = Some((ConnectionId(own), resets.clone()));
+        let reset_key = Some((ConnectionId(id), resets.clone()));
         Some(Self { reset_key, ..Self::new(core, stage, remote, observer) })
     }
 
@@ -355,7 +355,7 @@ impl Session {
                 }
                 (Body::Open(_) | Body::Answer(_), _) => {}
                 (_, Stage::Established(_)) => {
-                    self.say_finish(matches!(sent.packet.body, Body::Probe { .. }));
+                    self.queue_finish(matches!(sent.packet.body, Body::Probe { .. }));
                     if self.outbox.is_empty() {
                         if self.seal(now, &sent, into) {
                             return Some((self.remote, sent.ecn));
@@ -394,7 +394,7 @@ impl Session {
     }
 
     /// A client sends its third message again where that is due before a packet, which is a probe or not.
-    fn say_finish(&mut self, is_probe: bool) {
+    fn queue_finish(&mut self, is_probe: bool) {
         let Stage::Established(established) = &mut self.stage else { return };
         let Some(finish) = &mut established.finish else { return };
         if is_probe || self.core.timeouts() > 0 || !finish.has_left {
@@ -431,7 +431,7 @@ impl Session {
             }
             _ => {}
         };
-        let key = established.keys.sealer.of(sent.number);
+        let key = established.keys.sealer.key(sent.number);
         encode_from(&sent.packet, content, sent.number, key, into).is_ok()
     }
 
@@ -446,7 +446,7 @@ impl Session {
     pub fn sealed(&mut self, number: u32, body: Body, content: &[u8]) -> Vec<u8> {
         let connection = self.core.peer_id();
         let Stage::Established(established) = &mut self.stage else { panic!("there are no keys yet") };
-        let key = established.keys.sealer.of(number.into());
+        let key = established.keys.sealer.key(number.into());
         let packet =
             tacit_packet::tack::Packet { connection, number: tacit_packet::units::SeqNumber(number), body };
         let mut bytes = Vec::new();

@@ -82,7 +82,7 @@ fn silence_is_probed_with_data_that_asks() {
     assert!(gaps.windows(2).all(|pair| pair[1].abs_diff(2 * pair[0]) <= 3), "{gaps:?}");
     for (_, probe) in &probes {
         let Body::Data(probe) = probe else { panic!("{probe:?} is no data") };
-        assert!(probe.ask && probe.offset.0 == u32::from(FULL), "{probe:?}");
+        assert!(probe.immediate_ack && probe.offset.0 == u32::from(FULL), "{probe:?}");
     }
 }
 
@@ -138,7 +138,7 @@ fn a_limit_that_holds_again_is_asked_for_as_soon_as_the_first_time() {
 /// Section 5.1, equations 6 to 8: the more is lost on both ways, the more is to be repeated; with none lost on the way
 /// back nothing is.
 #[test]
-fn blocks_asked_for_follow_the_losses_on_both_ways() {
+fn requested_blocks_follow_the_losses_on_both_ways() {
     let asked = |data_loss: u64, ack_loss: u64| {
         let mut config = Config::default();
         config.congestion.algorithm = Algorithm::TACK_BBR;
@@ -150,7 +150,7 @@ fn blocks_asked_for_follow_the_losses_on_both_ways() {
         let mut most = 0;
         for _ in 0..30 {
             pipe.run_for(ms(500));
-            most = most.max(pipe.client.blocks_asked_for());
+            most = most.max(pipe.client.requested_blocks());
         }
         most
     };

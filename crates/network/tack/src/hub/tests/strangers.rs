@@ -16,7 +16,7 @@ impl Net {
         to_server.map(|in_flight| in_flight.4.clone()).collect()
     }
 
-    fn say_to_client(&mut self, bytes: &[u8]) {
+    fn send_to_client(&mut self, bytes: &[u8]) {
         self.client.handle(self.now, server_address(), Ecn::NotEct, &mut bytes.to_vec());
     }
 
@@ -39,7 +39,7 @@ impl Twin {
             self.0.handle(net.now, net.client_at, Ecn::NotEct, &mut bytes);
             let mut answer = Vec::new();
             while self.0.poll_transmit(net.now, &mut answer).is_some() {
-                net.say_to_client(&answer);
+                net.send_to_client(&answer);
                 answer.clear();
             }
         }
@@ -83,11 +83,11 @@ fn forged_first_datagrams_retries_and_refusals_keep_nobody_from_the_server() {
     for bytes in [forged, first.clone(), first] {
         net.server.handle(net.now, net.client_at, Ecn::NotEct, &mut bytes.clone());
     }
-    let say = |kind, body: &[u8]| datagram(kind, ConnectionId(client), body);
+    let addressed = |kind, body: &[u8]| datagram(kind, ConnectionId(client), body);
     for number in 0..20 {
-        net.say_to_client(&say(kind::RETRY, &[number; crate::token::LEN]));
-        net.say_to_client(&say(kind::BUSY, &[1 + number % 2]));
-        net.say_to_client(&say(kind::RESPONSE, &[number; 120]));
+        net.send_to_client(&addressed(kind::RETRY, &[number; crate::token::LEN]));
+        net.send_to_client(&addressed(kind::BUSY, &[1 + number % 2]));
+        net.send_to_client(&addressed(kind::RESPONSE, &[number; 120]));
     }
     net.client.on_unreachable(net.now, server_address(), &net.seen[0].2.clone(), true);
     net.run(Duration::from_secs(2));
@@ -179,7 +179,7 @@ fn a_client_of_another_version_is_told() {
     // The client's view of a server that sends only this answer.
     net.lose = |_| true;
     net.in_flight.clear();
-    net.say_to_client(&answer);
+    net.send_to_client(&answer);
     net.run(Duration::from_secs(1));
     assert_eq!(net.state_of(client), (false, Err(ConnectionError::OtherVersion)));
 }
