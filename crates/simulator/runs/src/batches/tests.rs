@@ -215,7 +215,11 @@ fn every_run_is_read_whether_its_file_is_there_or_not() {
     let place = tempfile::tempdir().unwrap();
     let directory = Directory::open(place.path(), sweep()).unwrap();
     let mut passes = Vec::new();
-    for reused in [0, 24] {
+    // The last pass begins without the second batch.
+    for reused in [0, 24, 18] {
+        if reused == 18 {
+            fs::remove_file(directory.record(&(6..12)).unwrap()).unwrap();
+        }
         let mut seen = Vec::new();
         let mut read = |at: &[String], runs: &[RunSummary]| {
             seen.extend(runs.iter().map(|run| (at.to_vec(), run.clone())));
@@ -224,7 +228,7 @@ fn every_run_is_read_whether_its_file_is_there_or_not() {
         assert_eq!((swept.reused, seen.len()), (reused, 24));
         passes.push(seen);
     }
-    assert_eq!(passes[0], passes[1]);
+    assert!(passes.iter().all(|pass| *pass == passes[0]), "in order, whatever is there");
     let (at, run) = &passes[0][5];
     assert_eq!((at.concat().as_str(), run.label.clients), ("wifi.distance=5 m", 2));
 }
