@@ -24,6 +24,7 @@ use crate::identity::{Identity, PublicKey};
 use crate::memory::{Memory, Share};
 use crate::metrics::{Counters, Distributions, Metrics, Totals};
 use crate::observer::{Observer, target};
+use crate::outbox::Outbox;
 use crate::reset::Resets;
 use crate::seal::Sealed;
 use crate::session::{Expect, IncomingClient, Session};
@@ -65,7 +66,7 @@ pub(crate) struct Hub {
     behind: Vec<u32>,
     accepted: VecDeque<u32>,
     /// Datagrams that the hub itself sends.
-    outbox: VecDeque<(Route, Vec<u8>)>,
+    outbox: Outbox,
     pub counters: Counters,
     pub distributions: Distributions,
     /// Totals of the removed connections.
@@ -110,7 +111,7 @@ impl Hub {
             deadlines: BTreeSet::new(),
             behind: Vec::new(),
             accepted: VecDeque::new(),
-            outbox: VecDeque::new(),
+            outbox: Outbox::new(MAX_WAITING),
             counters: Counters::default(),
             distributions: Distributions::default(),
             ended_totals: Totals::default(),
@@ -443,8 +444,8 @@ impl Hub {
 
     /// Answers a datagram of no connection.
     fn answer(&mut self, to: Route, bytes: Vec<u8>) {
-        if self.outbox.len() < MAX_WAITING {
-            self.outbox.push_back((to, bytes));
+        if self.outbox.has_room() {
+            self.outbox.push(to, bytes);
         }
     }
 
@@ -522,10 +523,10 @@ impl Hub {
         into: &mut Vec<u8>,
         mut sent: impl FnMut(&mut Vec<u8>, usize, Route, Ecn) -> Turn,
     ) {
-        while let Some((to, bytes)) = self.outbox.pop_front() {
+        loop {
             let before = into.len();
-            into.extend_from_slice(&bytes);
-            self.count_sent(bytes.len());
+            let Some(to) = self.outbox.pop_into(into) else { break };
+            self.count_sent(into.len() - before);
             if sent(into, before, to, Ecn::NotEct) != Turn::Goes {
                 return;
             }

@@ -24,11 +24,11 @@ impl Session {
     /// The client has repeated its first datagram, because our answer was lost.
     pub fn on_initiation(&mut self, initiation: &Initiation<'_>) {
         if let Stage::Responding { response: Some(response), .. } = &self.stage
-            && self.may_answer()
+            && self.outbox.has_room()
         {
             let again = datagram(kind::RESPONSE, initiation.client, response);
             // The client has sent enough bytes again to allow the repeated answer.
-            self.outbox.push_back((self.remote, again));
+            self.outbox.push(self.remote, again);
         }
     }
 
@@ -44,7 +44,7 @@ impl Session {
                 if let Some(again) = initiator.on_retry(body) {
                     self.observer.on_retry();
                     let to = self.remote;
-                    self.outbox.extend(again.into_iter().map(|datagram| (to, datagram)));
+                    again.into_iter().for_each(|datagram| self.outbox.push(to, datagram));
                 }
             }
             (kind::RESPONSE, Stage::Initiating(_)) => self.on_response(now, body),
@@ -240,7 +240,7 @@ impl Session {
                 }
                 // As long as the challenge: a path that carries one carries the other, and another address gets no more
                 // than it sent.
-                if self.may_answer()
+                if self.outbox.has_room()
                     && let Some(response) = self.core.path_response(now, token, packet.len())
                 {
                     answered = response.packet.len() as usize;

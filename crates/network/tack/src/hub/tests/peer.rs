@@ -16,6 +16,13 @@ enum Liar {
     Server,
 }
 
+impl Liar {
+    /// The lowest bit of the streams that it opens.
+    fn parity(self) -> u32 {
+        u32::from(self == Self::Server)
+    }
+}
+
 /// What a lie does to the connection of the victim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
@@ -112,6 +119,16 @@ fn control(control: Control) -> Body {
     Body::Control(control)
 }
 
+/// Each end in turn does what `lie` says, and then others go through.
+fn with_each_liar(lie: impl Fn(&mut Lies)) {
+    for liar in [Liar::Client, Liar::Server] {
+        let mut lies = Lies::new(liar);
+        lie(&mut lies);
+        lies.net.in_flight.clear();
+        lies.others_go_through();
+    }
+}
+
 /// The lies, each with its name. `parity` is the lowest bit of the streams that the liar opens.
 fn lies(parity: u32) -> Vec<(&'static str, Outcome, Vec<Body>)> {
     use Outcome::{Ends, Stands};
@@ -179,8 +196,7 @@ fn lies(parity: u32) -> Vec<(&'static str, Outcome, Vec<Body>)> {
 #[test]
 fn every_lie_ends_its_own_connection_or_changes_nothing() {
     for liar in [Liar::Client, Liar::Server] {
-        let parity = u32::from(liar == Liar::Server);
-        for (name, wanted, bodies) in lies(parity) {
+        for (name, wanted, bodies) in lies(liar.parity()) {
             let mut lies = Lies::new(liar);
             for body in bodies {
                 let len = match &body {
@@ -199,25 +215,22 @@ fn every_lie_ends_its_own_connection_or_changes_nothing() {
 /// quic-go, CVE-2023-49295: an end that answers more slowly than it is asked.
 #[test]
 fn answers_that_cannot_leave_take_no_memory() {
-    for liar in [Liar::Client, Liar::Server] {
-        let mut lies = Lies::new(liar);
+    with_each_liar(|lies| {
         for round in 0..2_000u32 {
             lies.send(Body::PathChallenge(Token { token: [round as u8; 8], padding: 1_000 }), &[]);
         }
         assert_eq!(lies.outcome(), Outcome::Stands);
         let waiting = lies.victim().waiting_bytes();
-        assert!(waiting < 100_000, "{liar:?}: {waiting} bytes");
+        assert!(waiting < 100_000, "{:?}: {waiting} bytes", lies.liar);
         lies.net.run(Duration::from_secs(2));
-        lies.others_go_through();
-    }
+    });
 }
 
 /// Answers are no larger than a packet, and a burst of questions gets as few as an honest sender needs.
 #[test]
 fn a_burst_of_questions_gets_six_answers() {
-    for liar in [Liar::Client, Liar::Server] {
-        let parity = u32::from(liar == Liar::Server);
-        let mut lies = Lies::new(liar);
+    with_each_liar(|lies| {
+        let (liar, parity) = (lies.liar, lies.liar.parity());
         // Many holes and many streams that are held: the longest answers.
         for place in 0..100 {
             lies.number += 1;
@@ -236,17 +249,14 @@ fn a_burst_of_questions_gets_six_answers() {
             assert!((1..=burst.min(6)).contains(&answers.len()), "{liar:?}: {burst} probes: {answers:?}");
             assert!(answers.iter().all(|len| *len <= 1472), "{liar:?}: {answers:?}");
         }
-        lies.net.in_flight.clear();
-        lies.others_go_through();
-    }
+    });
 }
 
 /// Bytes behind a gap on every stream that may be open; unread datagrams; and endless questions.
 #[test]
 fn a_peer_that_floods_costs_what_the_limits_say() {
-    for liar in [Liar::Client, Liar::Server] {
-        let parity = u32::from(liar == Liar::Server);
-        let mut lies = Lies::new(liar);
+    with_each_liar(|lies| {
+        let (liar, parity) = (lies.liar, lies.liar.parity());
         for round in 0..20_000u32 {
             let place = round % 100;
             let body = match round % 5 {
@@ -270,7 +280,5 @@ fn a_peer_that_floods_costs_what_the_limits_say() {
             answers < 1_000_000,
             "{liar:?}: {answers} bytes are waiting for a peer that asks without end"
         );
-        lies.net.in_flight.clear();
-        lies.others_go_through();
-    }
+    });
 }

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::error::Busy;
+use crate::session::{ANSWERS, HALF_OPEN, MAX_ANSWER};
 
 impl Net {
     /// The datagrams in flight to the server.
@@ -94,6 +95,18 @@ fn forged_first_datagrams_retries_and_refusals_keep_nobody_from_the_server() {
     assert_eq!(net.state_of(client), (true, Ok(())));
 }
 
+/// The constants with which an initiation pays for its answers follow from the waits of the core.
+#[test]
+fn one_initiation_gets_as_many_answers_as_it_pays_for() {
+    let mut net = Net::new();
+    net.lose = |order| order > 0;
+    net.connect();
+    net.run(HALF_OPEN + Duration::from_secs(2));
+    let answers = net.seen.iter().filter(|(from, ..)| *from == server_address());
+    let lens: Vec<usize> = answers.map(|(.., bytes)| bytes.len()).collect();
+    assert!(lens.len() == ANSWERS && lens.iter().all(|len| *len <= MAX_ANSWER), "{lens:?}");
+}
+
 /// A server whose sending is slower than its receiving.
 #[test]
 fn answers_to_strangers_that_cannot_leave_take_no_memory() {
@@ -104,7 +117,8 @@ fn answers_to_strangers_that_cannot_leave_take_no_memory() {
         net.server.handle(net.now, address(50, port), Ecn::NotEct, &mut first.clone());
     }
     assert_eq!(net.server.counters.retries_sent, 20_000 - RETRY_FROM as u64);
-    assert!(net.server.outbox.len() <= 2_000, "{} answers wait", net.server.outbox.len());
+    let waiting = net.server.outbox.waiting().count();
+    assert!(waiting <= 2_000, "{waiting} answers wait");
 }
 
 /// The first datagram is not authenticated: any host that sees it can send a twin ahead of it that differs in one bit.
