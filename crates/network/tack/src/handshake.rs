@@ -86,7 +86,7 @@ impl<'a> Initiation<'a> {
     }
 
     /// The client's connection ID, if the datagram is an initiation of another version.
-    pub fn of_other_version(datagram: &[u8]) -> Option<ConnectionId> {
+    pub fn client_of_other_version(datagram: &[u8]) -> Option<ConnectionId> {
         let (kind, client, rest) = addressed(datagram).filter(|_| datagram.len() >= SHORT_INITIATION_LEN)?;
         let is_other = kind == kind::INITIATION && rest.first() != Some(&VERSION);
         (is_other && client.0 != 0).then_some(client)

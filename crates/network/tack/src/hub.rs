@@ -452,7 +452,7 @@ impl Hub {
     fn on_initiation(&mut self, now: Instant, from: Route, bytes: &[u8]) {
         let is_server = self.admission.is_server() && !self.is_closed;
         let Some(initiation) = Initiation::parse(bytes).filter(|_| is_server) else {
-            if let Some(client) = Initiation::of_other_version(bytes).filter(|_| is_server) {
+            if let Some(client) = Initiation::client_of_other_version(bytes).filter(|_| is_server) {
                 self.counters.handshakes_refused += 1;
                 tracing::debug!(target: target::HANDSHAKE, from = %from.peer, "a client of another version");
                 self.answer(from, datagram(kind::BUSY, client, &[OTHER_VERSION]));

@@ -117,7 +117,7 @@ pub fn advise(question: &Question, control: Control<'_>) -> Result<Advice, RunsE
     let schemes = scheme::select("--schemes", &options.schemes)?;
     let clients = scenario.compared_counts(&options.clients)?;
     let [count] = clients[..] else { unreachable!("a question is of one number of clients") };
-    let (stock, udp) = (Scheme::of_role(Role::Baseline), Scheme::of_role(Role::Bound));
+    let (stock, udp) = (Scheme::with_role(Role::Baseline), Scheme::with_role(Role::Bound));
     let warnings = report_warnings(&options, &scenario, (count, &schemes), control)?;
     // Opened after all input has been checked, so that invalid input leaves no directory behind.
     let store = options.directory.as_deref().map(Store::open).transpose()?;
@@ -213,7 +213,7 @@ fn adoption(
     if possible.is_empty() {
         return Ok(Vec::new());
     }
-    let schemes: Vec<&Scheme> = std::iter::once(Scheme::of_role(Role::Baseline)).chain(possible).collect();
+    let schemes: Vec<&Scheme> = std::iter::once(Scheme::with_role(Role::Baseline)).chain(possible).collect();
     let wanted: Vec<SeedRequest> =
         schemes.iter().map(|&scheme| SeedRequest { arena: 0, scheme, seeds }).collect();
     rounds.make_apart(&mut arenas, &wanted)?;
@@ -289,7 +289,7 @@ impl Question {
         };
         let of_sides = scheme::ALL.iter().filter(is_possible).map(|scheme| scheme.name);
         let frequencies = FREQUENCIES.iter().map(|(_, scheme)| *scheme);
-        let stock = Scheme::of_role(Role::Baseline).name;
+        let stock = Scheme::with_role(Role::Baseline).name;
         let mut schemes: Vec<&str> = std::iter::once(stock).chain(of_sides).chain(frequencies).collect();
         schemes.sort_by_key(|name| Scheme::position(name));
         schemes.dedup();

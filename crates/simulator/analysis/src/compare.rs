@@ -344,7 +344,7 @@ fn caveats(groups: &[Group<'_>]) -> Vec<String> {
     let mut lines: Vec<(u32, String, Vec<&str>)> = Vec::new();
     for group in groups {
         let Some(label) = group.label() else { continue };
-        for caveat in tacit_runs::caveats::of_metrics(|name| group.mean_of(name)) {
+        for caveat in tacit_runs::caveats::from_metrics(|name| group.mean_of(name)) {
             let known =
                 lines.iter_mut().find(|(clients, known, _)| (*clients, known) == (label.clients, &caveat));
             match known {
@@ -412,7 +412,7 @@ impl Comparison {
         clients.dedup();
         let mut names: Vec<&str> = provenance.schemes.split(',').collect();
         names.sort_by_key(|name| Scheme::position(name));
-        let (baseline, bound) = (Scheme::of_role(Role::Baseline).name, Scheme::of_role(Role::Bound).name);
+        let (baseline, bound) = (Scheme::with_role(Role::Baseline).name, Scheme::with_role(Role::Bound).name);
         let twin = name_in_2014(&provenance.scenario);
         let mut rows = Vec::new();
         let mut receiver_of_2014 = Vec::new();

@@ -155,7 +155,7 @@ impl Plot {
             x_label: axis.label,
             x_names: axis.names,
             y_label: label(&name.replace('_', " "), unit),
-            ..Sweep::of_rows(scenario, &self.column, rows)
+            ..Sweep::from_rows(scenario, &self.column, rows)
         }
     }
 }
@@ -164,7 +164,7 @@ impl Plot {
 ///
 /// # Errors
 /// If the request names no metric or no swept key, or the sweep cannot be read.
-pub fn of_stored(words: &str, directory: &Directory) -> Result<Sweep, RunsError> {
+pub fn plot_directory(words: &str, directory: &Directory) -> Result<Sweep, RunsError> {
     let sweep = directory.sweep();
     let mut values = Plot::parse(words, &sweep.assignments(), sweep.clients())?.collected();
     for place in directory.places() {
@@ -175,7 +175,7 @@ pub fn of_stored(words: &str, directory: &Directory) -> Result<Sweep, RunsError>
 }
 
 /// Goodput along each swept key, of comparisons that are one sweep; empty if they are not.
-pub(crate) fn of_comparisons(comparisons: &[&Comparison]) -> Vec<Sweep> {
+pub(crate) fn from_comparisons(comparisons: &[&Comparison]) -> Vec<Sweep> {
     let Some(first) = comparisons.first() else { return Vec::new() };
     if comparisons.iter().any(|other| other.scenario != first.scenario || other.at.is_empty()) {
         return Vec::new();

@@ -102,7 +102,7 @@ fn write_page(report: &Report, directory: &Path) -> Result<PathBuf, RunsError> {
 fn index(reports: &[Report]) -> Markup {
     let comparisons: Vec<&Comparison> = reports.iter().filter_map(Report::comparison).collect();
     let swept =
-        if comparisons.len() == reports.len() { plot::of_comparisons(&comparisons) } else { Vec::new() };
+        if comparisons.len() == reports.len() { plot::from_comparisons(&comparisons) } else { Vec::new() };
     let title = match (swept.first(), reports.first()) {
         (Some(_), Some(first)) => {
             let places = count(reports.len() as u64, "setting");
@@ -251,7 +251,7 @@ fn goodput_section(comparison: &Comparison) -> Markup {
             axis: "goodput, Mb/s".to_owned(),
             also: also.clone(),
             dots: rows.iter().map(dot).collect(),
-            baseline: Some(Scheme::of_role(Role::Baseline).name.to_owned()),
+            baseline: Some(Scheme::with_role(Role::Baseline).name.to_owned()),
             ..DotChart::default()
         };
         Shown::dots(&chart)

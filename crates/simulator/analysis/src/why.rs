@@ -198,27 +198,27 @@ pub struct Evidence {
 ///
 /// # Errors
 /// Same as [`compare::compare`].
-pub fn of_scenario(options: &Options, scope: Scope, control: Control<'_>) -> Result<Why, RunsError> {
+pub fn explain_scenario(options: &Options, scope: Scope, control: Control<'_>) -> Result<Why, RunsError> {
     // Checked before anything runs.
     two(&options.schemes)?;
     let (provenance, records) = compare::records(options, control)?;
-    of_records(&provenance, &records, &options.schemes, scope)
+    explain_runs(&provenance, &records, &options.schemes, scope)
 }
 
 /// Explains the comparison stored in `directory`: for `schemes`, or for the best scheme and the baseline.
 ///
 /// # Errors
 /// If there is no comparison, or it does not include these schemes.
-pub fn of_directory(directory: &Path, schemes: &[String], scope: Scope) -> Result<Why, RunsError> {
+pub fn explain_directory(directory: &Path, schemes: &[String], scope: Scope) -> Result<Why, RunsError> {
     let (provenance, records) = Store::existing(directory).read()?;
     if records.iter().any(|record| record.label.x.is_some()) {
         let what = format!("{} has a sweep along an axis", directory.display());
         return Err(InputError::new("tacit why", what).allowed("results of tacit compare").into());
     }
-    of_records(&provenance, &records, schemes, scope)
+    explain_runs(&provenance, &records, schemes, scope)
 }
 
-fn of_records(
+fn explain_runs(
     provenance: &Provenance,
     records: &[RunSummary],
     schemes: &[String],
@@ -275,7 +275,7 @@ fn contest<'a>(groups: Vec<&Group<'a>>, named: &[&Scheme], scope: Scope) -> Opti
     let mut ranked: Vec<(f64, Group<'a>)> = groups
         .into_iter()
         .filter(|group| match named {
-            [] => name(group) != Scheme::of_role(Role::Bound).name,
+            [] => name(group) != Scheme::with_role(Role::Bound).name,
             asked => asked.iter().any(|scheme| scheme.name == name(group)),
         })
         .filter_map(|group| Some((group.mean(goodput)?.mean, group.clone())))
@@ -285,7 +285,7 @@ fn contest<'a>(groups: Vec<&Group<'a>>, named: &[&Scheme], scope: Scope) -> Opti
     let mut ranked = ranked.into_iter().map(|(_, group)| group);
     let best = ranked.next()?;
     let others: Vec<Group<'a>> = ranked.collect();
-    let baseline = others.iter().find(|group| name(group) == Scheme::of_role(Role::Baseline).name);
+    let baseline = others.iter().find(|group| name(group) == Scheme::with_role(Role::Baseline).name);
     let other = baseline.or(others.first())?.clone();
     Some((best, other))
 }

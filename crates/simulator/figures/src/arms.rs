@@ -150,7 +150,7 @@ impl Transfers {
 
     /// What disturbed the points to which `claim` refers.
     fn disturbance(&self, results: &Transferred, claim: &Claim) -> Option<String> {
-        let measure = claim.measure.of_curves()?;
+        let measure = claim.measure.as_curves()?;
         let concerned = |point: &&Point| {
             let curve = std::slice::from_ref(&point.curve);
             let reads = |x: f64| measure.reads(curve, x);

@@ -51,7 +51,7 @@ fn distributions(figure: &Figure, drawn: &PlotData) -> Vec<LineChart> {
     let chart = |(index, variant): (usize, Option<&str>)| {
         let curves = drawn.curves.curves.iter();
         let line = |curve: &Curve| {
-            let values = drawn.of_each_seed(variant).filter_map(|curves| curves.named(&curve.name));
+            let values = drawn.seed_curves(variant).filter_map(|curves| curves.named(&curve.name));
             let values = values.filter_map(|curve| line(curve).points.first().map(|(_, value)| *value));
             distribution(&curve.name, values.collect())
         };
@@ -116,13 +116,13 @@ fn line(curve: &Curve) -> Line {
 /// The curves that the panel of gains and the claims refer to.
 pub(super) fn concerned(figure: &Figure) -> Vec<String> {
     let gain = figure.plot.gain.iter().flat_map(|gain| [gain.curve.as_str(), &gain.over]);
-    let measures = figure.claims.iter().filter_map(|claim| claim.measure.of_curves());
+    let measures = figure.claims.iter().filter_map(|claim| claim.measure.as_curves());
     gain.chain(measures.flat_map(Measure::curves)).map(str::to_owned).collect()
 }
 
 /// Whether a claimed gain is shown in the panel of gains.
 fn in_panel(figure: &Figure, claim: &Claim) -> bool {
-    let Some(measure) = claim.measure.of_curves() else { return false };
+    let Some(measure) = claim.measure.as_curves() else { return false };
     let panel = figure.plot.gain.as_ref().map(|gain| (gain.curve.as_str(), gain.over.as_str()));
     panel.is_some() && measure.gain() == panel && measure.plotted().is_some()
 }
@@ -133,7 +133,7 @@ type LabelledMark<'a> = (Mark, &'a str);
 /// Marks for claims about the drawn curves. A claimed gain becomes the value it implies for its curve.
 fn marks<'a>(figure: &'a Figure, curves: &Curves) -> Vec<LabelledMark<'a>> {
     let mark = |claim: &'a Claim| {
-        let measure = claim.measure.of_curves()?;
+        let measure = claim.measure.as_curves()?;
         let (name, (from, to)) = measure.plotted()?;
         let line = curves.curves.iter().position(|curve| curve.name == name)?;
         let (from, to) = ends(curves.curves[line].points.iter().map(|(x, _)| *x), from, to)?;
@@ -184,7 +184,7 @@ fn gain_panel(figure: &Figure, drawn: &PlotData, gain: &Gain) -> LineChart {
     };
     let points: Vec<(f64, f64)> = gained.points.iter().filter_map(gain_at).collect();
     let mark = |claim: &Claim, reference: &Reference| {
-        let measure = claim.measure.of_curves()?;
+        let measure = claim.measure.as_curves()?;
         let (_, (from, to)) = measure.plotted()?;
         let (from, to) = ends(points.iter().map(|(x, _)| *x), from, to)?;
         let (low, high) = reference.ends();

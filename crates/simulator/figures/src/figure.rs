@@ -68,7 +68,7 @@ impl Figure {
 
     /// All measures over curves, of claims and of table cells.
     pub(super) fn measures(&self) -> impl Iterator<Item = &measure::Measure> {
-        let claims = self.claims.iter().filter_map(|claim| claim.measure.of_curves());
+        let claims = self.claims.iter().filter_map(|claim| claim.measure.as_curves());
         claims.chain(self.table.iter().flat_map(Table::measures))
     }
 
@@ -91,7 +91,7 @@ pub(super) enum Measure {
 
 impl Measure {
     /// The measure over curves, if it is one.
-    pub const fn of_curves(&self) -> Option<&measure::Measure> {
+    pub const fn as_curves(&self) -> Option<&measure::Measure> {
         match self {
             Self::Curves(measure) => Some(measure),
             Self::Timeline(_) => None,

@@ -205,7 +205,7 @@ impl Measure {
     }
 
     /// The end of the range `over_seeds` of single seeds that it takes, if it takes one.
-    pub(super) fn of_single_seeds(&self, over_seeds: Range) -> Option<f64> {
+    pub(super) fn extreme_seed(&self, over_seeds: Range) -> Option<f64> {
         match self.of_seeds {
             Reduction::Mean => None,
             Reduction::Least => Some(over_seeds.low),

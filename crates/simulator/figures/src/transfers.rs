@@ -211,7 +211,7 @@ impl Transfers {
             shortened.axis.values.clone_from(x);
             // A variant with its own places keeps those that are left.
             shortened.variants.iter_mut().for_each(|variant| {
-                variant.values.retain(|place| x.iter().any(|other| same(*place, *other)))
+                variant.values.retain(|place| x.iter().any(|other| same(*place, *other)));
             });
         }
         if let Some(names) = &self.quick.variants {

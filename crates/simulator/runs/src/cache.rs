@@ -34,7 +34,7 @@ pub struct Cache {
 impl Cache {
     /// The cache of this user: `TACIT_CACHE_DIR`, otherwise `tacit` in `XDG_CACHE_HOME` or `~/.cache`. `None` if none
     /// of these is available, or if the program cannot read its own executable.
-    pub fn of_user() -> Option<Self> {
+    pub fn for_user() -> Option<Self> {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let directory = variable("TACIT_CACHE_DIR")
             .or_else(|| variable("XDG_CACHE_HOME").map(|home| home.join("tacit")))

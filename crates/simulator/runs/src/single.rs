@@ -313,7 +313,7 @@ impl Prepared {
     pub fn single(&self, record: RunRecord) -> Single {
         let RunSummary { digest, measured_s, metrics, .. } = record.run;
         let metrics = Metrics(metrics);
-        let caveats = caveats::of_metrics(|name| metrics.get(name));
+        let caveats = caveats::from_metrics(|name| metrics.get(name));
         let Label { scenario, scheme, clients, seed, .. } = self.label();
         let mut single = Single {
             scenario,

@@ -99,7 +99,7 @@ struct Unit {
 
 impl Unit {
     /// The unit given by the suffix of a name.
-    fn of_name(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         let ends = |(end, _, factor): &(&'static str, _, f64)| name.ends_with(end).then_some((*end, *factor));
         FAMILIES.into_iter().find_map(|family| {
             // No suffix is the end of another, so at most one matches.
@@ -142,7 +142,7 @@ impl Threshold {
         }
         let factor = factor(name, unit).ok_or_else(|| wrong(format!("{name} is not in {unit}")))?;
         let limit = number * factor;
-        Ok(Self { text: text.trim().to_owned(), scheme, name: of_today(name), relation, limit })
+        Ok(Self { text: text.trim().to_owned(), scheme, name: current_name(name), relation, limit })
     }
 
     /// The condition as the user wrote it.
@@ -200,7 +200,7 @@ impl Threshold {
         if name == self.name {
             return Some(1.0);
         }
-        let (unit, other) = (Unit::of_name(&self.name)?, Unit::of_name(name)?);
+        let (unit, other) = (Unit::from_name(&self.name)?, Unit::from_name(name)?);
         let same = self.name.strip_suffix(unit.end)? == name.strip_suffix(other.end)?
             && std::ptr::eq(unit.family, other.family);
         same.then_some(other.factor / unit.factor)
@@ -209,7 +209,7 @@ impl Threshold {
 
 /// Converts an old name to the current one. Live hops used to put the percentile first: `p95_delay_ms` for
 /// `delay_p95_ms`.
-fn of_today(name: &str) -> String {
+fn current_name(name: &str) -> String {
     let turned = ["p50", "p95", "p99", "max"].into_iter().find_map(|which| {
         let (before, after) = name.split_once(&format!("{which}_delay_"))?;
         (before.is_empty() || before.ends_with('_')).then(|| format!("{before}delay_{which}_{after}"))
@@ -219,7 +219,7 @@ fn of_today(name: &str) -> String {
 
 /// The factor from `unit` to the unit of `name`; `None` if they do not match.
 fn factor(name: &str, unit: &str) -> Option<f64> {
-    let named = Unit::of_name(name);
+    let named = Unit::from_name(name);
     match (unit, named) {
         ("", _) => Some(1.0),
         // Shares and gains have no unit.

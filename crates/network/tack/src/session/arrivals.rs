@@ -56,7 +56,7 @@ impl Session {
             (kind::BUSY, Stage::Initiating(_)) => {
                 let why = match body.first() {
                     Some(&OTHER_VERSION) => Some(ConnectionError::OtherVersion),
-                    byte => byte.copied().and_then(Busy::of_byte).map(ConnectionError::Busy),
+                    byte => byte.copied().and_then(Busy::from_byte).map(ConnectionError::Busy),
                 };
                 if let Some(why) = why {
                     self.on_unverified(now, why);

@@ -99,7 +99,7 @@ impl Answer {
     /// # Panics
     /// If the baseline did not run.
     pub(super) fn from_arena(arena: &Arena, scenario: &Scenario) -> Self {
-        let stock = Scheme::of_role(Role::Baseline).name;
+        let stock = Scheme::with_role(Role::Baseline).name;
         let choices: Vec<Choice> = CHANGES
             .iter()
             .filter_map(|change| {
@@ -246,7 +246,7 @@ pub(super) fn goodput_bps(group: &Group<'_>) -> f64 {
 }
 
 pub(super) fn row(arena: &Arena, scheme: &str) -> Option<Row> {
-    let of_role = |role| arena.group(Scheme::of_role(role).name);
+    let of_role = |role| arena.group(Scheme::with_role(role).name);
     let group = arena.group(scheme);
     let clients = group.label()?.clients;
     Row::new(scheme, clients, &group, &of_role(Role::Baseline), &of_role(Role::Bound))

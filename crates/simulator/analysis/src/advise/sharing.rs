@@ -107,7 +107,7 @@ pub(super) fn scenarios(options: &Options, scenario: &Scenario, clients: u32) ->
 
 /// The schemes that run with each setting.
 pub(super) fn schemes() -> Vec<&'static Scheme> {
-    let stock = Scheme::of_role(Role::Baseline);
+    let stock = Scheme::with_role(Role::Baseline);
     let beside = tacit_scenario::scheme::ALL.iter().filter(|scheme| BESIDE_STOCK.contains(&scheme.name));
     std::iter::once(stock).chain(beside).collect()
 }
@@ -116,7 +116,7 @@ impl Sharing {
     /// The results of `arenas`, one per setting; `None` if empty.
     pub(super) fn from_arenas(scenario: &Scenario, clients: u32, arenas: &[Arena]) -> Option<Self> {
         let (kind, all) = settings(scenario, clients)?;
-        let stock = Scheme::of_role(Role::Baseline).name;
+        let stock = Scheme::with_role(Role::Baseline).name;
         let rows = |arena: &Arena| -> Vec<Row> {
             std::iter::once(stock).chain(BESIDE_STOCK).filter_map(|scheme| row(arena, scheme)).collect()
         };

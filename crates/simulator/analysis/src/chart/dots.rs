@@ -27,7 +27,7 @@ pub struct DotChart {
 /// A row of the chart.
 #[derive(Clone, Debug, Default)]
 pub struct Dot {
-    /// Text before the dot. It determines the look of the dot, see [`SeriesStyle::of_series`].
+    /// Text before the dot. It determines the look of the dot, see [`SeriesStyle::for_series`].
     pub name: String,
     /// Text after the dot.
     pub label: String,
@@ -128,7 +128,7 @@ impl DotChart {
             canvas.text(&dot.name, (x, top - 6.0), Font::new(11.0, Ink::Text).centred().above());
         }
         let ranked = self.ranked();
-        let looks = SeriesStyle::of_series(&ranked.iter().map(|dot| dot.name.as_str()).collect::<Vec<_>>());
+        let looks = SeriesStyle::for_series(&ranked.iter().map(|dot| dot.name.as_str()).collect::<Vec<_>>());
         for (row, (dot, look)) in ranked.into_iter().zip(looks).enumerate() {
             let y = top + f64::from(ROW * row as u32 + ROW / 2);
             if dot.interval.is_some() {

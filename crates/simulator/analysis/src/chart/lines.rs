@@ -121,7 +121,7 @@ impl LineChart {
             title: format!("{}: {}", self.x, number(x, if x.fract() == 0.0 { 0 } else { 3 })),
             axis: if source.is_empty() { self.y.clone() } else { format!("{} (crosses: {source})", self.y) },
             dots: self.lines.iter().enumerate().filter_map(dot).collect(),
-            baseline: Some(Scheme::of_role(Role::Baseline).name.to_owned()),
+            baseline: Some(Scheme::with_role(Role::Baseline).name.to_owned()),
             ..DotChart::default()
         }
     }
@@ -267,7 +267,7 @@ impl LineChart {
         };
         // Equal curves keep the order of the legend.
         ranked.sort_by(|a, b| rank(*b).total_cmp(&rank(*a)));
-        let yardsticks = [Role::Baseline, Role::Bound].map(|role| Scheme::of_role(role).name);
+        let yardsticks = [Role::Baseline, Role::Bound].map(|role| Scheme::with_role(role).name);
         let named = self.marks.iter().map(|mark| mark.line);
         let concerned = self.concerned.iter().map(String::as_str).chain(yardsticks);
         let concerned = concerned.filter_map(|name| all.clone().find(|line| self.lines[*line].name == name));
@@ -283,7 +283,7 @@ impl LineChart {
     }
 
     fn looks(&self) -> Vec<SeriesStyle> {
-        SeriesStyle::of_series(&self.lines.iter().map(|line| line.name.as_str()).collect::<Vec<_>>())
+        SeriesStyle::for_series(&self.lines.iter().map(|line| line.name.as_str()).collect::<Vec<_>>())
     }
 
     /// Indices of the points of curve `line` with a marker: all of them, or some of a dense curve.

@@ -57,7 +57,7 @@ impl Mix {
     /// `options` for its clients and its scheme, beside the baseline, without its assignment.
     #[must_use]
     pub fn apply(&self, options: Options) -> Options {
-        let stock = Scheme::of_role(Role::Baseline).name;
+        let stock = Scheme::with_role(Role::Baseline).name;
         Options {
             clients: vec![self.adopters + self.others],
             schemes: [stock, self.scheme].map(str::to_owned).to_vec(),

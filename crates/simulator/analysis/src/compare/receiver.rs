@@ -33,7 +33,7 @@ impl Twin {
         scenario: &Scenario,
         shown: &[&'static Scheme],
     ) -> Result<Option<Self>, ScenarioError> {
-        let baseline = Scheme::of_role(Role::Baseline);
+        let baseline = Scheme::with_role(Role::Baseline);
         let is_of_today = matches!(baseline.applied_to(scenario).tcp.ack_policy, AckPolicy::Linux(_))
             && scenario.wifi.is_some();
         let rides = |scheme: &&&'static Scheme| {

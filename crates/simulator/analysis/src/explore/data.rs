@@ -208,13 +208,13 @@ impl RunData<'_> {
         let mut rates: Vec<Rate> = ppdus.iter().map(|ppdu| ppdu.rate).collect();
         rates.sort_unstable();
         rates.dedup();
-        let mut columns = of_ppdus(&ppdus, &rates, self.setup.bss[0].config.stations.len() as u64 + 1);
-        columns.extend(self.of_points());
-        columns.extend(self.of_backlogs());
+        let mut columns = ppdu_columns(&ppdus, &rates, self.setup.bss[0].config.stations.len() as u64 + 1);
+        columns.extend(self.point_columns());
+        columns.extend(self.backlog_columns());
         (rates, columns)
     }
 
-    fn of_points(&self) -> Vec<Column> {
+    fn point_columns(&self) -> Vec<Column> {
         let points = &self.watch.points;
         let column = |name, coding, value: fn(&tacit_sim::record::SeriesPoint) -> u64| Column {
             name,
@@ -234,7 +234,7 @@ impl RunData<'_> {
         ]
     }
 
-    fn of_backlogs(&self) -> Vec<Column> {
+    fn backlog_columns(&self) -> Vec<Column> {
         let backlogs = &self.watch.backlogs;
         vec![
             Column {
@@ -289,7 +289,7 @@ fn flow_of(ppdu: &Ppdu) -> u64 {
 }
 
 /// The columns of `ppdus`, on links with this number of stations each.
-fn of_ppdus(ppdus: &[&Ppdu], rates: &[Rate], stations: u64) -> Vec<Column> {
+fn ppdu_columns(ppdus: &[&Ppdu], rates: &[Rate], stations: u64) -> Vec<Column> {
     let column = |name, coding, value: &dyn Fn(&Ppdu) -> u64| Column {
         name,
         coding,

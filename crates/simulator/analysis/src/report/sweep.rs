@@ -80,13 +80,13 @@ impl Sweep {
             title: provenance.description.clone(),
             x_label: named(&provenance.x_label, "place on the axis"),
             y_label: named(&provenance.y_label, "goodput (Mb/s)"),
-            ..Self::of_rows(&provenance.scenario, &column, rows)
+            ..Self::from_rows(&provenance.scenario, &column, rows)
         }
         .with_provenance(provenance)
     }
 
     /// A sweep of these rows in any order, without labels.
-    pub(crate) fn of_rows(scenario: &str, column: &str, mut rows: Vec<SweepRow>) -> Self {
+    pub(crate) fn from_rows(scenario: &str, column: &str, mut rows: Vec<SweepRow>) -> Self {
         let settings = first_seen(rows.iter().map(|row| row.setting.clone()));
         let place = |row: &SweepRow| settings.iter().position(|setting| *setting == row.setting);
         rows.sort_by(|a, b| {

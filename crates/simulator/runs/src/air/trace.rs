@@ -141,7 +141,7 @@ impl AirTrace {
                 (ppdu.more_data, ppdu.sync) = (*more_data, *sync);
                 ppdu.mac = Some([*sequence, *sequence]);
                 for packet in std::iter::once(payload).chain(rest) {
-                    let positions = self.positions.of_packet(packet);
+                    let positions = self.positions.locate(packet);
                     ppdu.take_packet(packet, positions);
                 }
             }

@@ -60,7 +60,7 @@ impl Program {
 
 pub(super) fn read(log: &Log, ids: &BTreeSet<&str>) -> BTreeMap<String, Vec<f64>> {
     let mut times = BTreeMap::new();
-    for line in log.of_kind(Kind::Run) {
+    for line in log.entries(Kind::Run) {
         // A record may contain runs that this version cannot read. None of them is in `ids`.
         let Ok(Entry::Run(run)) = entry::read::<Run, IgnoredAny>(&log.file, line) else { continue };
         if !ids.contains(run.id.as_str()) {
