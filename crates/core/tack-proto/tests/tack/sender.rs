@@ -138,7 +138,7 @@ fn a_limit_that_holds_again_is_asked_for_as_soon_as_the_first_time() {
 /// Section 5.1, equations 6 to 8: the more is lost on both ways, the more is to be repeated; with none lost on the way
 /// back nothing is.
 #[test]
-fn requested_blocks_follow_the_losses_on_both_ways() {
+fn blocks_asked_for_follow_the_losses_on_both_ways() {
     let asked = |data_loss: u64, ack_loss: u64| {
         let mut config = Config::default();
         config.congestion.algorithm = Algorithm::TACK_BBR;

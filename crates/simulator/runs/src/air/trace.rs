@@ -107,7 +107,7 @@ impl AirTrace {
     }
 
     /// A PPDU with `frame` as its only MPDU.
-    fn heard(&mut self, frame: &AirFrame<Packet>, idle_before: Duration) -> Ppdu {
+    fn new_ppdu(&mut self, frame: &AirFrame<Packet>, idle_before: Duration) -> Ppdu {
         let mut ppdu = Ppdu {
             link: frame.link,
             at: frame.at,
@@ -234,7 +234,7 @@ impl Observer for AirTrace {
             self.links.resize_with(frame.link.index() + 1, Air::default);
         }
         let idle_before = self.links[frame.link.index()].idle_before(frame.at, frame.at + frame.duration);
-        let ppdu = self.heard(frame, idle_before);
+        let ppdu = self.new_ppdu(frame, idle_before);
         if !(self.window.from..self.window.until).contains(&frame.at) {
             return;
         }
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
     use crate::single;
 
-    fn heard(window: Window) -> AirTrace {
+    fn recorded(window: Window) -> AirTrace {
         let options = single::Options {
             scenario: "wlan-11n-150".into(),
             assignments: ["run.duration=300ms", "run.measure-from=0s"].map(String::from).into(),
@@ -269,10 +269,10 @@ mod tests {
 
     #[test]
     fn dropped_records_are_counted_by_ppdus_not_by_mpdus() {
-        let all = heard(Window::WHOLE);
+        let all = recorded(Window::WHOLE);
         assert_eq!(all.left_out, 0);
         assert!(all.ppdus.iter().any(|ppdu| ppdu.arrived.len() > 10));
-        let some = heard(Window { ppdus: 20, ..Window::WHOLE });
+        let some = recorded(Window { ppdus: 20, ..Window::WHOLE });
         assert_eq!(some.ppdus, all.ppdus[..20]);
         assert_eq!(some.left_out as usize, all.ppdus.len() - 20);
     }
@@ -280,7 +280,7 @@ mod tests {
     /// The idle time is SIFS before each response and at least AIFS before each channel access.
     #[test]
     fn nothing_is_on_the_air_for_sifs_or_for_aifs_and_slots() {
-        let trace = heard(Window::WHOLE);
+        let trace = recorded(Window::WHOLE);
         let (sifs, slot, aifs) = (16_000, 9_000, 43_000);
         for (before, ppdu) in trace.ppdus.iter().zip(&trace.ppdus[1..]) {
             let idle = ppdu.idle_before.as_nanos();
