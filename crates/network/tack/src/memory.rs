@@ -52,7 +52,7 @@ impl Memory {
         change(&self.held, before.held, now.held);
     }
 
-    /// Bytes that a connection with `borrowed` bytes already may borrow in all: half of what the others leave.
+    /// Most bytes that a connection may borrow that has borrowed `borrowed`: half of what the others leave.
     pub fn shared_buffer_of(&self, borrowed: u64) -> u64 {
         let others = self.borrowed.load(Relaxed).saturating_sub(borrowed);
         (self.max / 2).saturating_sub(others) / 2

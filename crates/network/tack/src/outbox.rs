@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::datagram::Route;
 
-/// First in, first out.
+/// Datagrams with their destinations, first in, first out.
 pub(crate) struct Outbox {
     waiting: VecDeque<(Route, Vec<u8>)>,
     /// Most datagrams that may wait when an answer joins them.

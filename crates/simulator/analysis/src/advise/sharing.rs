@@ -59,7 +59,7 @@ pub struct Sharing {
     pub as_good: Vec<usize>,
 }
 
-/// What the options share among clients or flows.
+/// What clients or flows share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SharingKind {

@@ -40,7 +40,7 @@ fn a_sweep_read_from_text_makes_the_same_runs() {
     let runs = read.make(5..8, Control::unattended()).unwrap();
     assert_eq!(runs, sweep.make(5..8, Control::unattended()).unwrap());
     let ids: Vec<String> = sweep.ids(5..8).unwrap().iter().map(RunId::to_string).collect();
-    assert_eq!(runs.iter().map(|runs| runs.id.as_str()).collect::<Vec<_>>(), ids);
+    assert_eq!(runs.iter().map(|run| run.id.as_str()).collect::<Vec<_>>(), ids);
     let back: Vec<RunSummary> = serde_json::from_str(&serde_json::to_string(&runs).unwrap()).unwrap();
     assert_eq!(back, runs);
     let columns: Vec<String> =

@@ -15,8 +15,7 @@ pub(super) const fn metric(
     Metric { name, summary, measure }
 }
 
-/// The metric `PART_QUANTITY`, `None` where the run has no such part: `View::part` finds it, and its method of that name measures the
-/// quantity, or `View::part` gives the percentile.
+/// The metric `PART_QUANTITY`, whose value is `view.PART()?.QUANTITY()`, or `view.PART(PERCENT)`.
 macro_rules! part {
     ($part:ident.$quantity:ident => $summary:expr) => {
         metric(concat!(stringify!($part), "_", stringify!($quantity)), $summary, |view| {

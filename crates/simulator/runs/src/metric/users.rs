@@ -1,4 +1,4 @@
-//! What some of the flows or clients have: those of a direction, the first, those that use a scheme.
+//! Metrics of some flows: those of a direction, the first, those of the clients that use a scheme.
 
 use std::collections::BTreeMap;
 
@@ -60,18 +60,18 @@ pub(super) struct Flows<'a> {
 }
 
 impl Flows<'_> {
-    /// As a mean over the clients.
+    /// Mean goodput of a client.
     pub fn goodput_bps(&self) -> f64 {
         let clients = self.clients_bps();
         clients.iter().sum::<f64>() / clients.len() as f64
     }
 
-    /// Of the client that has least.
+    /// Goodput of the client that has least.
     pub fn least_goodput_bps(&self) -> Option<f64> {
         self.clients_bps().into_iter().reduce(f64::min)
     }
 
-    /// Of the first.
+    /// Goodput of the first of them while it was under way.
     pub fn transfer_goodput_bps(&self) -> Option<f64> {
         Some(self.all.first()?.transfer_goodput_bps())
     }
@@ -90,7 +90,7 @@ impl Flows<'_> {
         Some(sum(|end| end.packets_retransmitted)? as f64 / sent as f64)
     }
 
-    /// By the nearest-rank method.
+    /// Median completion time, by the nearest-rank method.
     pub fn completion_p50_s(&self) -> Option<f64> {
         let times = &self.completion_times;
         Some(times.get(times.len().div_ceil(2).checked_sub(1)?)?.as_secs_f64())

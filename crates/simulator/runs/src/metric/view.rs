@@ -204,7 +204,7 @@ impl<'a> View<'a> {
 pub(super) struct Pipes<'a>(Vec<&'a PipeOutcome>);
 
 impl Pipes<'_> {
-    /// Of the fullest.
+    /// Of the fullest link.
     pub fn utilisation(&self) -> Option<f64> {
         let share = |pipe: &&PipeOutcome| pipe.counters.delivered_bytes.0 as f64 / pipe.capacity.0 as f64;
         self.0.iter().map(share).reduce(f64::max)
@@ -214,7 +214,7 @@ impl Pipes<'_> {
         self.0.iter().map(|pipe| pipe.counters.dropped).sum::<u64>() as f64
     }
 
-    /// In the busiest queue.
+    /// Of the busiest queue.
     pub fn queue_delay_p95_us(&self) -> Option<f64> {
         self.0.iter().map(|pipe| pipe.queueing_delay_us.p95 as f64).reduce(f64::max)
     }
