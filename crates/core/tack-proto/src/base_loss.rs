@@ -290,11 +290,11 @@ mod tests {
         assert!(usual > USUAL_EVIDENCE, "{usual}");
         let lost = usual / 8;
         let most = (others * lost * 4 / usual) / 3;
-        for (others_lost, is_told) in [(most * 3 / 4, true), (most * 5 / 4, false)] {
+        for (others_lost, is_known) in [(most * 3 / 4, true), (most * 5 / 4, false)] {
             let mut base = base.clone();
             base.on_lost(lost, Wait::Usual);
             base.on_lost(others_lost, Wait::Long);
-            assert_eq!(base.share(), if is_told { base.usual.lost_share() } else { 0 }, "{others_lost}");
+            assert_eq!(base.share(), if is_known { base.usual.lost_share() } else { 0 }, "{others_lost}");
         }
     }
 

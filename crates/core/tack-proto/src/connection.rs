@@ -43,7 +43,7 @@ enum State {
     Established,
     /// All is done; how often that was sent. The peer has to confirm it.
     Closing {
-        said: u32,
+        farewells: u32,
         again_at: Instant,
     },
     Closed,
@@ -66,8 +66,8 @@ enum Greeting {
 enum Written {
     Nothing,
     /// Something that the peer has completely and the user does not know of yet.
-    Untold,
-    Told,
+    Unreported,
+    Reported,
 }
 
 /// One end of a connection: several streams both ways, each reliable and in order.
@@ -82,7 +82,7 @@ pub struct Connection {
     ends: Ends,
     state: State,
     seed: u32,
-    own: ConnectionId,
+    local: ConnectionId,
     peer: ConnectionId,
     sender: Sender,
     receiver: Receiver,
@@ -102,11 +102,11 @@ pub struct Connection {
     may_open: bool,
     /// The client lets the server know that it heard its answer.
     confirm_due: bool,
-    heard_at: Instant,
+    received_at: Instant,
     silence: Silence,
     written: Written,
     /// The user knows that all streams of the peer have ended.
-    told_peer_closed: bool,
+    reported_peer_closed: bool,
     /// Once this end has said that all is done: how often it said so to an end that said the same.
     farewell_answers: Option<u32>,
     events: VecDeque<Event>,
@@ -125,7 +125,7 @@ impl Connection {
     pub fn connect(config: Config, ends: Ends, seed: u32, now: Instant) -> Self {
         let mut connection = Self::new(config, ends, seed, State::Opening);
         connection.greeting = Greeting::Due;
-        connection.heard_at = now;
+        connection.received_at = now;
         connection
     }
 
@@ -144,7 +144,7 @@ impl Connection {
             ends,
             state,
             seed,
-            own: Self::first_number(seed, state),
+            local: Self::first_number(seed, state),
             peer: ConnectionId(0),
             sender,
             receiver,
@@ -159,10 +159,10 @@ impl Connection {
             peer_reason: None,
             may_open: false,
             confirm_due: false,
-            heard_at: Instant::ZERO,
+            received_at: Instant::ZERO,
             silence: Silence::default(),
             written: Written::Nothing,
-            told_peer_closed: false,
+            reported_peer_closed: false,
             farewell_answers: None,
             events: VecDeque::new(),
             identification: seed as u16,
@@ -233,7 +233,7 @@ impl Connection {
     }
 
     /// Blocks of each list that the peer is asked to repeat (TACK paper equations 6 to 8).
-    pub fn blocks_asked_for(&self) -> u8 {
+    pub fn requested_blocks(&self) -> u8 {
         self.sender.blocks()
     }
 
@@ -296,7 +296,7 @@ impl Connection {
         };
         Hello {
             version: Hello::VERSION,
-            own: self.own,
+            source: self.local,
             departed: Stamp::at(now, self.clock_offset()),
             // As if the hello had come just now: an answer may be sent again much later.
             echo: match self.state {
@@ -319,8 +319,8 @@ impl Connection {
 
     /// The peer's hello: its limits are ours.
     fn greet(&mut self, now: Instant, hello: &Hello, rtt: Option<Duration>) {
-        self.peer = hello.own;
-        self.sender.set_peer(u32::from(hello.max_payload), hello.own.is_implied());
+        self.peer = hello.source;
+        self.sender.set_peer(u32::from(hello.max_payload), hello.source.is_implied());
         self.receiver.incoming.numbers.greet(hello.streams);
         self.sender.streams.open(u64::from(hello.window), u64::from(hello.stream_window));
         self.sender.open(now, self.seed, rtt);
@@ -341,7 +341,9 @@ impl Connection {
     }
 
     fn acceptable(hello: &Hello) -> bool {
-        hello.version == Hello::VERSION && hello.own.0 != 0 && u32::from(hello.max_payload) >= LEAST_PAYLOAD
+        hello.version == Hello::VERSION
+            && hello.source.0 != 0
+            && u32::from(hello.max_payload) >= LEAST_PAYLOAD
     }
 
     fn on_open(&mut self, now: Instant, hello: &Hello) {
@@ -351,15 +353,15 @@ impl Connection {
                 self.greet(now, hello, None);
             }
             State::Listening => {
-                self.peer = hello.own;
+                self.peer = hello.source;
                 self.close_due = Some(CloseCode::Refused);
                 return;
             }
             // Our answer was lost.
-            State::Accepted if hello.own == self.peer => {}
+            State::Accepted if hello.source == self.peer => {}
             _ => return,
         }
-        self.heard_at = now;
+        self.received_at = now;
         (self.echo, self.echo_at) = (hello.departed, now);
         self.greeting = Greeting::Due;
     }
@@ -367,7 +369,7 @@ impl Connection {
     fn on_answer(&mut self, now: Instant, hello: &Hello) {
         if self.state != State::Opening {
             // A second answer: the first confirmation was lost.
-            self.confirm_due |= self.state == State::Established && hello.own == self.peer;
+            self.confirm_due |= self.state == State::Established && hello.source == self.peer;
             return;
         }
         if !Self::acceptable(hello) {
@@ -410,29 +412,29 @@ impl Connection {
         let arrived = code == CloseCode::Done && self.receiver.incoming.all_ended();
         // The peer has all of it, or it would not be done.
         if arrived && self.sender.streams.acknowledge_all() {
-            self.tell_done();
-            self.say_farewell();
+            self.report_send_done();
+            self.queue_farewell();
             self.events.push_back(Event::Closed);
         } else {
             self.events.push_back(Event::Reset);
         }
     }
 
-    fn say_done(&mut self, now: Instant, said: u32) {
-        self.say_farewell();
-        let wait = self.sender.probe_timeout().saturating_mul(1 << said.min(4));
-        self.state = State::Closing { said: said + 1, again_at: now + wait };
+    fn send_farewell(&mut self, now: Instant, farewells: u32) {
+        self.queue_farewell();
+        let wait = self.sender.probe_timeout().saturating_mul(1 << farewells.min(4));
+        self.state = State::Closing { farewells: farewells + 1, again_at: now + wait };
     }
 
     /// Says to the peer that all is done.
-    fn say_farewell(&mut self) {
+    fn queue_farewell(&mut self) {
         self.farewell_answers.get_or_insert(0);
         self.close_due = Some(CloseCode::Done);
     }
 
-    fn tell_done(&mut self) {
-        if self.written == Written::Untold {
-            self.written = Written::Told;
+    fn report_send_done(&mut self) {
+        if self.written == Written::Unreported {
+            self.written = Written::Reported;
             self.events.push_back(Event::SendDone);
         }
     }
@@ -440,17 +442,17 @@ impl Connection {
     /// Consequences of a packet that was processed.
     fn settle(&mut self, now: Instant) {
         self.open_what_peer_opened();
-        if self.written == Written::Untold && self.sender.streams.is_done() {
-            self.tell_done();
+        if self.written == Written::Unreported && self.sender.streams.is_done() {
+            self.report_send_done();
         }
         let all_ended = self.receiver.incoming.all_ended();
-        if all_ended && !self.told_peer_closed {
-            self.told_peer_closed = true;
+        if all_ended && !self.reported_peer_closed {
+            self.reported_peer_closed = true;
             self.events.push_back(Event::PeerClosed);
         }
         let streams = &self.sender.streams;
         if self.state == State::Established && all_ended && streams.is_closing() && streams.is_finished() {
-            self.say_done(now, 0);
+            self.send_farewell(now, 0);
         }
     }
 
@@ -465,11 +467,11 @@ impl Connection {
                 self.on_open(now, hello);
                 return None;
             }
-            _ if packet.connection != self.own && !(packet.is_short() && self.own.is_implied()) => {
+            _ if packet.connection != self.local && !(packet.is_short() && self.local.is_implied()) => {
                 return None;
             }
             Body::Answer(hello) => {
-                self.heard_at = now;
+                self.received_at = now;
                 self.receiver.on_hello(now, packet.number, hello.departed);
                 self.on_answer(now, hello);
                 return None;
@@ -507,7 +509,7 @@ impl Connection {
             }
             _ => return None,
         }
-        self.heard_at = now;
+        self.received_at = now;
         self.sender.on_packet();
         if packet.is_feedback() {
             self.silence.on_feedback();
@@ -675,13 +677,13 @@ impl Connection {
 
     /// When the peer has been silent for too long.
     fn idle_expires(&self) -> Option<Instant> {
-        self.is_open().then(|| self.heard_at + self.config.idle_timeout)
+        self.is_open().then(|| self.received_at + self.config.idle_timeout)
     }
 
     /// When a probe keeps the path alive.
     fn keep_alive_at(&self) -> Option<Instant> {
         let period = self.config.keep_alive.filter(|_| self.state == State::Established)?;
-        Some(self.heard_at.max(self.sender.last_sent()) + period)
+        Some(self.received_at.max(self.sender.last_sent()) + period)
     }
 }
 
@@ -708,12 +710,12 @@ impl Endpoint for Connection {
                 }
             }
             State::Established => {
-                self.confirm_due |= due(self.keep_alive_at()) | self.silence.ask(now);
+                self.confirm_due |= due(self.keep_alive_at()) | self.silence.poll_probe(now);
                 self.sender.handle_timeout(now);
             }
-            State::Closing { said, again_at } if again_at <= now => {
-                if said < MAX_FAREWELLS {
-                    self.say_done(now, said);
+            State::Closing { farewells, again_at } if again_at <= now => {
+                if farewells < MAX_FAREWELLS {
+                    self.send_farewell(now, farewells);
                 } else {
                     self.state = State::Closed;
                     self.events.push_back(Event::Closed);
@@ -748,9 +750,9 @@ impl Endpoint for Connection {
                 [self.hello_expires(), self.idle_expires()].into_iter().flatten().min()
             }
             State::Established => {
-                let own = [self.sender.poll_timeout(), self.receiver.poll_timeout()];
+                let halves = [self.sender.poll_timeout(), self.receiver.poll_timeout()];
                 let path = [self.idle_expires(), self.keep_alive_at(), self.silence.poll_timeout()];
-                own.into_iter().chain(path).flatten().min()
+                halves.into_iter().chain(path).flatten().min()
             }
         }
     }

@@ -62,7 +62,7 @@ struct Stream {
     window: Window,
     /// Its limit waits to be sent, moved or not: the peer asked.
     queued: bool,
-    asked: bool,
+    requested: bool,
     news: u8,
 }
 
@@ -292,7 +292,7 @@ impl Incoming {
     pub fn on_held(&mut self, id: StreamId) -> Result<(), Violation> {
         self.admit(id)?;
         if let Some(stream) = self.streams.get_mut(id).filter(|stream| stream.end.is_none()) {
-            stream.asked = true;
+            stream.requested = true;
             Self::queue(id, stream, &mut self.limits);
             self.held.insert(id);
         }
@@ -417,28 +417,28 @@ impl Incoming {
 
     /// The next streams whose limits have moved by a quarter of their windows since they were last sent, or which the peer asked
     /// for; they count as sent now.
-    pub fn tell_streams(&mut self, out: &mut Vec<(StreamId, SeqNumber)>, most: usize) {
+    pub fn advertise_streams(&mut self, out: &mut Vec<(StreamId, SeqNumber)>, most: usize) {
         while out.len() < most
             && let Some(id) = self.limits.pop_front()
         {
             let Some(stream) = self.streams.get_mut(id) else { continue };
             stream.queued = false;
-            if stream.end.is_none() && (stream.moved() || stream.asked) {
-                stream.asked = false;
+            if stream.end.is_none() && (stream.moved() || stream.requested) {
+                stream.requested = false;
                 out.push((id, stream.advertise()));
             }
         }
     }
 
     /// The peer asks: the limits that hold it are due again. It names each stream once and stream 0 never, and an answer may be lost.
-    pub fn ask_for_held(&mut self, out: &mut Vec<(StreamId, SeqNumber)>) {
+    pub fn on_limits_requested(&mut self, out: &mut Vec<(StreamId, SeqNumber)>) {
         let id = StreamId(0);
         if let Some(stream) = self.streams.get_mut(id).filter(|stream| stream.end.is_none()) {
             out.push((id, stream.advertise()));
         }
         for id in &self.held {
             if let Some(stream) = self.streams.get_mut(*id) {
-                stream.asked = true;
+                stream.requested = true;
                 Self::queue(*id, stream, &mut self.limits);
             }
         }
@@ -478,7 +478,7 @@ impl Stream {
             advertised: START + pool.floor,
             window: Window::new(pool),
             queued: false,
-            asked: false,
+            requested: false,
             news: 0,
         }
     }
@@ -569,7 +569,7 @@ mod tests {
     use proptest::prelude::*;
     use tacit_packet::units::{Bytes, Duration};
 
-    fn of(receive_buffer: u64, max: u64, stream_buffer: u64) -> Incoming {
+    fn incoming_with(receive_buffer: u64, max: u64, stream_buffer: u64) -> Incoming {
         let config = Config {
             receive_buffer: Bytes(receive_buffer),
             max_receive_buffer: Bytes(max),
@@ -582,7 +582,7 @@ mod tests {
     }
 
     fn incoming() -> Incoming {
-        of(1000, 4000, 800)
+        incoming_with(1000, 4000, 800)
     }
 
     fn data(stream: u32, offset: u32, payload_len: u16, fin: bool) -> Data {
@@ -645,7 +645,7 @@ mod tests {
         streams.on_read(StreamId(0), 10_000);
         assert!(streams.reopened_stream(StreamId(0), 10));
         let mut advertised = Vec::new();
-        streams.tell_streams(&mut advertised, 8);
+        streams.advertise_streams(&mut advertised, 8);
         assert_eq!(advertised, [(StreamId(0), SeqNumber(1600))]);
         assert_eq!((streams.readable(StreamId(0)), streams.readable(StreamId(2))), (0, 200));
         assert_eq!(
@@ -736,10 +736,10 @@ mod tests {
         streams.take(&data(2, 0, 800, false));
         streams.on_read(StreamId(2), 100);
         let mut advertised = Vec::new();
-        streams.tell_streams(&mut advertised, 8);
+        streams.advertise_streams(&mut advertised, 8);
         assert!(advertised.is_empty() && !streams.reopened_stream(StreamId(2), 10), "less than a quarter");
         assert_eq!(streams.on_held(StreamId(2)), Ok(()));
-        streams.tell_streams(&mut advertised, 8);
+        streams.advertise_streams(&mut advertised, 8);
         assert_eq!(advertised, [(StreamId(2), SeqNumber(900))]);
         streams.on_read(StreamId(2), 300);
         assert!(streams.reopened_stream(StreamId(2), 10));
@@ -749,7 +749,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_order_gives_the_stream(order in Just((0..40u32).collect::<Vec<_>>()).prop_shuffle(), again in prop::collection::vec(0..40u32, 0..20)) {
-            let mut streams = of(1000, 1000, 1000);
+            let mut streams = incoming_with(1000, 1000, 1000);
             for piece in again.iter().chain(&order) {
                 let taken = streams.take(&data(0, piece * 10, 10, *piece == 39));
                 prop_assert!(matches!(taken, Taken::New(..)));

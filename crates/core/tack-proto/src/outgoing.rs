@@ -43,7 +43,7 @@ struct Stream {
     /// It has something new to send, which its limit holds.
     held: bool,
     /// When its limit is asked for if it stays held.
-    ask_at: Option<Instant>,
+    request_at: Option<Instant>,
     /// Given up for a reason of the application, which the peer has heard of.
     reset: Option<u32>,
     reset_acked: bool,
@@ -285,8 +285,8 @@ impl Outgoing {
     }
 
     /// The limit of `id` is asked for at `at`, or not any more. Returns when it was to be before.
-    pub fn ask_at(&mut self, id: StreamId, at: Option<Instant>) -> Option<Instant> {
-        core::mem::replace(&mut self.streams.get_mut(id)?.ask_at, at)
+    pub fn set_request_at(&mut self, id: StreamId, at: Option<Instant>) -> Option<Instant> {
+        core::mem::replace(&mut self.streams.get_mut(id)?.request_at, at)
     }
 
     /// The peer takes bytes of all streams up to `limit`.

@@ -197,7 +197,7 @@ impl Receiver {
         let number = self.position(number, data.short);
         let departed = if data.short { self.departed(number, data.departed) } else { data.departed };
         let arrival = self.arrivals.classify(number);
-        self.answers_due = self.answers_due.max(u8::from(data.ask));
+        self.answers_due = self.answers_due.max(u8::from(data.immediate_ack));
         if arrival == Arrival::Duplicate {
             self.duplicates += 1;
             self.incoming.duplicate += u64::from(data.payload_len);
@@ -419,9 +419,9 @@ impl Receiver {
         tack.cumulative = self.arrivals.cumulative().wire();
         tack.streams.clear();
         if self.answers_due > 0 {
-            self.incoming.ask_for_held(&mut tack.streams);
+            self.incoming.on_limits_requested(&mut tack.streams);
         }
-        self.incoming.tell_streams(&mut tack.streams, MAX_STREAM_LIMITS);
+        self.incoming.advertise_streams(&mut tack.streams, MAX_STREAM_LIMITS);
         self.limits_due &= self.incoming.has_limits();
         let complete = self.fill_lists(tack);
         if self.clock.is_tack() && self.holes_due.is_some_and(|due| due <= now) {

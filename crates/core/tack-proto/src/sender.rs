@@ -35,7 +35,7 @@ const PTO_MAX: Duration = Duration::from_secs(60);
 
 /// Most times in a row that the peer is asked by several probes though no data arrives: a path may carry questions and no data. Ours: where half
 /// of the packets are lost, the same one is lost once in eight times.
-const ASKED_IN_VAIN_MAX: u8 = 3;
+const UNANSWERED_PROBES_MAX: u8 = 3;
 
 /// Most timeouts in a row before a path is held to have gone away. Ours: each waits twice as long as the one before.
 const MAX_TIMEOUTS_OF_OUTAGE: u32 = 6;
@@ -153,18 +153,18 @@ pub(super) struct Sender {
     /// Something was sent since the last question whose loss no later packet may show: the end of a stream, or data again.
     ends_flight: bool,
     /// When the window last held data back and the peer was asked.
-    asked_held: Instant,
+    window_probed_at: Instant,
     /// How often it was asked by several probes since data was acknowledged.
-    asked_in_vain: u8,
+    unanswered_probes: u8,
     skips: Skips,
     /// The peer has acknowledged something.
-    heard: bool,
+    peer_acknowledged: bool,
     /// How the receiver was asked to acknowledge.
     clock: AckClock,
     /// Packets below `base` that the receiver lists as missing; it has been asked to forget them.
     holes: u64,
     /// The highest floor that the receiver may have heard of.
-    told_floor: Position,
+    announced_floor: Position,
     pub counters: Counters,
     /// Lost numbers that the user has not fetched yet, where they are asked for.
     pub losses: Option<Vec<u64>>,
@@ -197,13 +197,13 @@ impl Sender {
             probes: 0,
             questions: 0,
             ends_flight: false,
-            asked_held: Instant::ZERO,
-            asked_in_vain: 0,
+            window_probed_at: Instant::ZERO,
+            unanswered_probes: 0,
             skips: Skips::new(START, seed),
-            heard: false,
+            peer_acknowledged: false,
             clock: config.wished_clock(),
             holes: 0,
-            told_floor: START,
+            announced_floor: START,
             counters: Counters::default(),
             losses: None,
         }
@@ -342,8 +342,11 @@ impl Sender {
     /// the wait is that of a hello at most.
     pub fn backed_off(&self) -> Duration {
         let longest = (self.config.idle_timeout / PROBES_BEFORE_IDLE).min(PTO_MAX);
-        let longest =
-            if self.heard { longest } else { longest.min(self.config.hello_wait(self.path.timeouts)) };
+        let longest = if self.peer_acknowledged {
+            longest
+        } else {
+            longest.min(self.config.hello_wait(self.path.timeouts))
+        };
         // Where answers are lost, the first silences say nothing of a path that is gone or full.
         let by_chance = timeouts_of_outage(self.unanswered()) - timeouts_of_outage(0);
         self.probe_timeout()
@@ -374,7 +377,7 @@ impl Sender {
             self.end_pacing(now);
         }
         self.path.congestion.handle_timeout(now);
-        self.ask_for_limits(now);
+        self.request_limits(now);
         if self.probe_at().is_some_and(|at| at <= now) {
             self.counters.timeouts += 1;
             self.path.timeouts += 1;
@@ -446,7 +449,7 @@ impl Sender {
     }
 
     /// An answer that is waited for may never come: the peer is asked at once.
-    pub fn ask_again(&mut self) {
+    pub fn restart_probes(&mut self) {
         if self.awaits() {
             (self.path.timeouts, self.path.silent_timeouts, self.probes) = (0, 0, 2);
         }
@@ -491,13 +494,13 @@ impl Sender {
             }
             self.path.pacer.iter_mut().for_each(Pacer::forget_lateness);
             let ends_flight = core::mem::take(&mut self.ends_flight);
-            return ends_flight.then(|| self.ask_at_once(now)).flatten();
+            return ends_flight.then(|| self.immediate_probe(now)).flatten();
         }
         let in_flight = self.in_flight();
         if in_flight > 0 && in_flight + u64::from(self.path.mss) > self.cwnd() {
             self.path.window_limited = true;
-            let is_due = now >= self.asked_held + self.path.rtt.smoothed().unwrap_or(PTO_MAX);
-            return is_due.then(|| self.ask_held(now)).flatten();
+            let is_due = now >= self.window_probed_at + self.path.rtt.smoothed().unwrap_or(PTO_MAX);
+            return is_due.then(|| self.probe_held_window(now)).flatten();
         }
         if self.sent.len() >= MAX_PACKETS {
             return None;
@@ -538,7 +541,7 @@ impl Sender {
 
     /// Nothing follows the packets that left, so that nothing shows which of them are lost. Where much is lost the peer is asked at
     /// once, which takes a round trip; the probe timeout is several.
-    fn ask_at_once(&mut self, now: Instant) -> Option<Body> {
+    fn immediate_probe(&mut self, now: Instant) -> Option<Body> {
         self.questions = self.questions_now()?.checked_sub(1)?;
         Some(self.next_ping(now))
     }
@@ -546,17 +549,17 @@ impl Sender {
     /// How many probes ask now; none where several asked in vain.
     fn questions_now(&mut self) -> Option<u8> {
         let questions = questions(self.unanswered());
-        if questions == 0 || self.asked_in_vain >= ASKED_IN_VAIN_MAX {
+        if questions == 0 || self.unanswered_probes >= UNANSWERED_PROBES_MAX {
             return None;
         }
-        self.asked_in_vain += 1;
+        self.unanswered_probes += 1;
         Some(questions)
     }
 
     /// The same where the window holds data back: the acknowledgments that would open it may be lost.
-    fn ask_held(&mut self, now: Instant) -> Option<Body> {
-        self.asked_held = now;
-        self.ask_at_once(now)
+    fn probe_held_window(&mut self, now: Instant) -> Option<Body> {
+        self.window_probed_at = now;
+        self.immediate_probe(now)
     }
 
     /// The next bytes of a stream, as many as one packet holds.
@@ -566,7 +569,7 @@ impl Sender {
 
     /// Bytes of data of stream 0 in the next packet: a [`Sync`] takes room where the packet must fit.
     fn room(&self, now: Instant) -> u32 {
-        let shorter = self.config.fit_sync && self.tells_now(now);
+        let shorter = self.config.fit_sync && self.sync_is_due(now);
         self.room_beside_sync(now).saturating_sub(if shorter { SYNC_LEN } else { 0 }).max(1)
     }
 
@@ -612,7 +615,7 @@ impl Sender {
         self.next_ping(now)
     }
 
-    fn data(&mut self, now: Instant, chunk: Chunk, again: bool, ask: bool) -> Body {
+    fn data(&mut self, now: Instant, chunk: Chunk, again: bool, immediate_ack: bool) -> Body {
         self.counters.data_packets += 1;
         self.counters.data_bytes += u64::from(chunk.len);
         if again {
@@ -631,7 +634,7 @@ impl Sender {
             offset: chunk.start.wire(),
             payload_len: chunk.len as u16,
             fin: chunk.fin,
-            ask,
+            immediate_ack,
             short,
             departed: if short { departed.short() } else { departed },
             sync,
@@ -722,15 +725,15 @@ mod tests {
 
     #[test]
     fn the_more_is_lost_the_more_often_the_peer_is_asked_at_once() {
-        let of = |percent: u32| questions((percent * 65_535 / 100) as u16);
+        let at_loss = |percent: u32| questions((percent * 65_535 / 100) as u16);
         // p^2 is 1/8 at 35.4 %, p^3 at 50 %.
-        assert_eq!([0, 12, 13, 35, 36, 49, 51, 59, 60, 100].map(of), [0, 0, 2, 2, 3, 3, 4, 4, 4, 4]);
+        assert_eq!([0, 12, 13, 35, 36, 49, 51, 59, 60, 100].map(at_loss), [0, 0, 2, 2, 3, 3, 4, 4, 4, 4]);
     }
 
     #[test]
     fn an_outage_takes_more_timeouts_where_acknowledgments_are_lost() {
-        let of = |percent: u32| timeouts_of_outage((percent * 65_535 / 100) as u16);
+        let at_loss = |percent: u32| timeouts_of_outage((percent * 65_535 / 100) as u16);
         // p^3 is 1/16 at 39.7 %, p^5 at 57.4 %, p^7 at 67.3 %.
-        assert_eq!([0, 10, 39, 41, 57, 58, 67, 69, 100].map(of), [2, 2, 2, 3, 3, 4, 4, 5, 6]);
+        assert_eq!([0, 10, 39, 41, 57, 58, 67, 69, 100].map(at_loss), [2, 2, 2, 3, 3, 4, 4, 5, 6]);
     }
 }

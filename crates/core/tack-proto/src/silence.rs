@@ -20,33 +20,33 @@ pub(super) struct Silence {
     /// The next question, and the wait that leads to it. `None` while nothing is expected.
     next: Option<(Instant, Duration)>,
     /// The peer was asked since it sent data.
-    asked: bool,
+    probed: bool,
 }
 
 impl Silence {
     /// Data arrived; more of its stream is to come where `open`.
     pub fn on_data(&mut self, now: Instant, open: bool, rtt: Option<Duration>) {
         let wait = rtt.map_or(UNKNOWN, |rtt| rtt.saturating_mul(ROUND_TRIPS) + SLACK).min(LONGEST);
-        *self = Self { next: open.then(|| (now + wait, wait)), asked: false };
+        *self = Self { next: open.then(|| (now + wait, wait)), probed: false };
     }
 
     /// An acknowledgment arrived. A peer that was asked is there, and has nothing to send.
     pub fn on_feedback(&mut self) {
-        if self.asked {
+        if self.probed {
             *self = Self::default();
         }
     }
 
-    /// When [`ask`](Self::ask) has a question.
+    /// When [`poll_probe`](Self::poll_probe) has a question.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.next.map(|(at, _)| at)
     }
 
     /// Whether the peer is to be asked at `now`; again after twice the time.
-    pub fn ask(&mut self, now: Instant) -> bool {
+    pub fn poll_probe(&mut self, now: Instant) -> bool {
         let Some((_, wait)) = self.next.filter(|(at, _)| *at <= now) else { return false };
         let wait = wait.saturating_mul(2).min(LONGEST);
-        *self = Self { next: Some((now + wait, wait)), asked: true };
+        *self = Self { next: Some((now + wait, wait)), probed: true };
         true
     }
 }
@@ -67,9 +67,9 @@ mod tests {
         silence.on_data(at(5), true, Some(Duration::from_millis(10)));
         assert_eq!(silence.poll_timeout(), Some(at(70)));
         silence.on_feedback();
-        assert!(!silence.ask(at(69)) && silence.ask(at(70)));
+        assert!(!silence.poll_probe(at(69)) && silence.poll_probe(at(70)));
         assert_eq!(silence.poll_timeout(), Some(at(200)));
-        assert!(silence.ask(at(200)));
+        assert!(silence.poll_probe(at(200)));
         silence.on_feedback();
         assert_eq!(silence.poll_timeout(), None, "it is there, and has nothing to send");
     }

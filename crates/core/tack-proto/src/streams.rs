@@ -155,10 +155,10 @@ impl<T: Half> Table<T> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbers {
     /// The lowest bit of the streams that this end opens.
-    own_bit: u32,
+    local_bit: u32,
     /// Streams of ours, and how many the peer allows, counted from the first.
     opened: u32,
-    own_limit: u32,
+    local_limit: u32,
     /// Streams of the peer, and how many were allowed it.
     peers: u32,
     peers_limit: u32,
@@ -181,11 +181,11 @@ pub(super) enum Named {
 impl Numbers {
     /// For the end that opened the connection, or the other. Of the peer's streams `most` may be open at once.
     pub fn new(client: bool, most: u16) -> Self {
-        let (own_bit, most) = (u32::from(!client), u32::from(most.max(1)));
+        let (local_bit, most) = (u32::from(!client), u32::from(most.max(1)));
         // Stream 0 is the client's first.
         let (opened, peers) = (u32::from(client), u32::from(!client));
         let peers_limit = peers + (1 << most.ilog2());
-        Self { own_bit, opened, own_limit: opened, peers, peers_limit, over: 0, most }
+        Self { local_bit, opened, local_limit: opened, peers, peers_limit, over: 0, most }
     }
 
     /// The peer's streams that may be open before it hears of more: their logarithm, as a hello has it.
@@ -195,14 +195,14 @@ impl Numbers {
 
     /// The peer's hello said so of our streams.
     pub fn greet(&mut self, allowance: u8) {
-        self.own_limit = self.opened + (1 << allowance.min(15));
+        self.local_limit = self.opened + (1 << allowance.min(15));
     }
 
     /// Opens a stream of ours.
     pub fn open(&mut self) -> Option<StreamId> {
-        (self.opened < self.own_limit).then(|| {
+        (self.opened < self.local_limit).then(|| {
             self.opened += 1;
-            StreamId(2 * (self.opened - 1) + self.own_bit)
+            StreamId(2 * (self.opened - 1) + self.local_bit)
         })
     }
 
@@ -211,15 +211,15 @@ impl Numbers {
         if limit > MAX_COUNT {
             return Err(Violation);
         }
-        let was_out = self.opened >= self.own_limit;
-        self.own_limit = self.own_limit.max(limit);
-        Ok(was_out && self.opened < self.own_limit)
+        let was_out = self.opened >= self.local_limit;
+        self.local_limit = self.local_limit.max(limit);
+        Ok(was_out && self.opened < self.local_limit)
     }
 
     /// The meaning of `id`, which the peer names.
     #[inline]
     pub fn named(&self, id: StreamId) -> Named {
-        let (place, ours) = (id.0 / 2, id.0 % 2 == self.own_bit);
+        let (place, ours) = (id.0 / 2, id.0 % 2 == self.local_bit);
         match ours {
             true if place < self.opened => Named::Known,
             true => Named::Wrong,
@@ -233,24 +233,24 @@ impl Numbers {
     pub fn open_up_to(&mut self, id: StreamId) -> Option<StreamId> {
         (self.peers <= id.0 / 2).then(|| {
             self.peers += 1;
-            StreamId(2 * (self.peers - 1) + (1 - self.own_bit))
+            StreamId(2 * (self.peers - 1) + (1 - self.local_bit))
         })
     }
 
     /// Streams of the peer that are not forgotten.
     pub fn peers_open(&self) -> u32 {
-        self.peers - self.own_bit - self.over
+        self.peers - self.local_bit - self.over
     }
 
     /// `id` is forgotten.
     pub fn forget(&mut self, id: StreamId) {
-        self.over += u32::from(id.0 % 2 != self.own_bit);
+        self.over += u32::from(id.0 % 2 != self.local_bit);
     }
 
     /// How many streams the peer is to be allowed now, where it should hear of it: it has used half of its allowance.
     pub fn news(&self) -> Option<u32> {
         // Stream 0, which is a client's, is open for ever.
-        let limit = (self.own_bit + self.most + self.over).min(MAX_COUNT);
+        let limit = (self.local_bit + self.most + self.over).min(MAX_COUNT);
         (limit > self.peers_limit && self.peers_limit - self.peers <= self.most / 2).then_some(limit)
     }
 

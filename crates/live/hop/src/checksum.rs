@@ -43,8 +43,8 @@ pub fn finish_ipv4(bytes: &mut [u8], header_len: usize, len: u16) {
 ///
 /// # Panics
 /// If `range` does not follow the IP header.
-pub fn of_transport(bytes: &[u8], protocol: u8, range: Range<usize>) -> u16 {
-    let pseudo = of_pseudo_header(bytes, protocol, range.len());
+pub fn transport(bytes: &[u8], protocol: u8, range: Range<usize>) -> u16 {
+    let pseudo = pseudo_header(bytes, protocol, range.len());
     !folded(u64::from(pseudo) + sum_of(&bytes[range]))
 }
 
@@ -52,7 +52,7 @@ pub fn of_transport(bytes: &[u8], protocol: u8, range: Range<usize>) -> u16 {
 ///
 /// # Panics
 /// If `bytes` is shorter than an IP header.
-pub fn of_pseudo_header(bytes: &[u8], protocol: u8, len: usize) -> u16 {
+pub fn pseudo_header(bytes: &[u8], protocol: u8, len: usize) -> u16 {
     let addresses = if bytes[0] >> 4 == 4 { 12..20 } else { 8..40 };
     folded(sum_of(&bytes[addresses]) + u64::from(protocol) + len as u64)
 }

@@ -166,7 +166,7 @@ impl Train {
         }
         let protocol = if is_tcp { PROTOCOL_TCP } else { PROTOCOL_UDP };
         let at = transport_at + if is_tcp { 16 } else { 6 };
-        let pseudo = checksum::of_pseudo_header(bytes, protocol, len - transport_at);
+        let pseudo = checksum::pseudo_header(bytes, protocol, len - transport_at);
         bytes[at..at + 2].copy_from_slice(&pseudo.to_be_bytes());
         let large = Large {
             is_v4,

@@ -229,7 +229,7 @@ impl Cut {
     fn sum(&self, one: &mut [u8], protocol: u8, segment: Range<usize>, checksum_at: usize) {
         let field = segment.start + checksum_at..segment.start + checksum_at + 2;
         one[field.clone()].fill(0);
-        let sum = checksum::of_transport(one, protocol, segment);
+        let sum = checksum::transport(one, protocol, segment);
         let sum = if sum == 0 && !self.is_tcp { 0xffff } else { sum };
         one[field].copy_from_slice(&sum.to_be_bytes());
     }
@@ -264,7 +264,7 @@ mod tests {
         bytes[at..at + 2].fill(0);
         let end = bytes.len();
         let protocol = if is_tcp { PROTOCOL_TCP } else { PROTOCOL_UDP };
-        let pseudo = u64::from(!checksum::of_transport(&bytes, protocol, start..end))
+        let pseudo = u64::from(!checksum::transport(&bytes, protocol, start..end))
             + u64::from(!checksum::folded(checksum::sum_of(&bytes[start..])));
         bytes[at..at + 2].copy_from_slice(&checksum::folded(pseudo).to_be_bytes());
         (bytes, start as u16)

@@ -228,13 +228,13 @@ impl NearShim {
             let Some(index) = self.connections.all.iter().position(known) else { return };
             let mut message = [0; MESSAGE_LEN];
             let socket = self.connections.all[index].socket.as_raw_fd();
-            let goes_on = match recv(socket, &mut message, MsgFlags::MSG_DONTWAIT) {
+            let is_open = match recv(socket, &mut message, MsgFlags::MSG_DONTWAIT) {
                 Ok(0) => false,
                 Ok(len) => self.on_message(index, &message[..len]),
                 Err(Errno::EAGAIN | Errno::EINTR) => return,
                 Err(_) => false,
             };
-            if !goes_on {
+            if !is_open {
                 let Connection { socket, flow } = self.connections.all.swap_remove(index);
                 // Closing would suffice, unless another process has the file open too.
                 let _ = self.connections.ready.delete(&socket);

@@ -76,7 +76,7 @@ impl SegmentPacket for Datagram {
     fn is_intact(&self) -> bool {
         let bytes = self.bytes();
         parts(bytes).is_some_and(|parts| {
-            checksum::of_transport(bytes, PROTOCOL_TCP, parts.header_at..parts.text.end) == 0
+            checksum::transport(bytes, PROTOCOL_TCP, parts.header_at..parts.text.end) == 0
         })
     }
 
@@ -129,7 +129,7 @@ fn forge(like: &[u8], parts: &Parts, segment: &Segment, text: Option<(Marker, u6
     if let Some((marker, start)) = text {
         marker.fill(start, &mut tcp[tcp_len..]);
     }
-    let sum = checksum::of_transport(&bytes, PROTOCOL_TCP, ip_len..bytes.len());
+    let sum = checksum::transport(&bytes, PROTOCOL_TCP, ip_len..bytes.len());
     bytes[ip_len + 16..ip_len + 18].copy_from_slice(&sum.to_be_bytes());
     Some(bytes)
 }

@@ -111,7 +111,7 @@ pub fn rehearse(device: &Device, rate: BitRate, stop: &impl AsFd) -> Result<Coun
         if left == Duration::ZERO {
             return Ok(counters);
         }
-        let mut hear = |way, bytes: &[u8]| match way {
+        let mut on_packet = |way, bytes: &[u8]| match way {
             Way::In => {
                 if let Some((headers, segment)) = wire::segment(bytes) {
                     hold.on_reverse_segment(now, headers.reverse_key(), &segment);
@@ -124,7 +124,7 @@ pub fn rehearse(device: &Device, rate: BitRate, stop: &impl AsFd) -> Result<Coun
             }
         };
         for _ in 0..READ_BATCH {
-            if !arrivals.receive(&mut hear).map_err(LiveError::io("a packet socket"))? {
+            if !arrivals.receive(&mut on_packet).map_err(LiveError::io("a packet socket"))? {
                 break;
             }
         }
@@ -183,12 +183,12 @@ impl Thinner {
             }
             let hold = &mut self.hold;
             for _ in 0..READ_BATCH {
-                let heard = arrivals.receive(|way, bytes| {
+                let received = arrivals.receive(|way, bytes| {
                     if let Some((headers, segment)) = wire::segment(bytes).filter(|_| way == Way::In) {
                         hold.on_reverse_segment(now, headers.reverse_key(), &segment);
                     }
                 });
-                if !heard.map_err(LiveError::io("a packet socket"))? {
+                if !received.map_err(LiveError::io("a packet socket"))? {
                     break;
                 }
             }

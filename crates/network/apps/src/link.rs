@@ -7,7 +7,7 @@ use tacit_tack::{Connection, ConnectionError, Endpoint, PublicKey};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::node::{Connector, Node, NodeError, wait_told};
+use crate::node::{Connector, Node, NodeError, wait_closed};
 
 /// Delays before the next attempt: the first one, and the upper limit of its doubling. Ours.
 const AGAIN_FIRST: Duration = Duration::from_millis(250);
@@ -62,7 +62,7 @@ impl Link {
     pub async fn end(&self) {
         self.close();
         let endpoint = self.current.borrow().endpoint.clone();
-        wait_told(&endpoint).await;
+        wait_closed(&endpoint).await;
     }
 }
 

@@ -159,7 +159,7 @@ impl Node {
                 let _ = bound.send(endpoint);
                 let Some(endpoint) = alive else { return };
                 let _ = stopped.await;
-                wait_told(&endpoint).await;
+                wait_closed(&endpoint).await;
             });
         })?;
         let endpoint = endpoint.recv().map_err(|_| io::Error::other("the thread ended"))??;
@@ -173,7 +173,7 @@ impl Node {
 }
 
 /// Waits until the peers of `endpoint`, whose connections are closed, know that. A thread of a [`Node`] does so by itself.
-pub async fn wait_told(endpoint: &Endpoint) {
+pub async fn wait_closed(endpoint: &Endpoint) {
     let _ = timeout(CLOSE_TIMEOUT, endpoint.wait_idle()).await;
 }
 

@@ -61,7 +61,7 @@ pub enum ReplyCode {
 }
 
 impl ReplyCode {
-    fn of_byte(byte: u8) -> Self {
+    fn from_byte(byte: u8) -> Self {
         let all = [Self::Connected, Self::NotAllowed, Self::Unreachable, Self::Refused];
         all.into_iter()
             .chain([Self::Busy, Self::NoDescriptors])
@@ -85,7 +85,7 @@ pub async fn request_target<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     writer.write_all(&length.to_be_bytes()).await?;
     writer.write_all(text.as_bytes()).await?;
     writer.flush().await?;
-    match ReplyCode::of_byte(reader.read_u8().await?) {
+    match ReplyCode::from_byte(reader.read_u8().await?) {
         ReplyCode::Connected => Ok(()),
         answer => Err(ProxyError::ReplyCode(answer)),
     }

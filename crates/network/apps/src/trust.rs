@@ -107,7 +107,7 @@ impl Store {
     }
 
     /// The store in `$XDG_CONFIG_HOME/tacit`, or else in `~/.config/tacit`; `None` without a home directory.
-    pub fn of_user() -> Option<Self> {
+    pub fn for_user() -> Option<Self> {
         let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let config = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
         Some(Self(config.join("tacit")))

@@ -180,12 +180,12 @@ impl Driver {
             let mut hub = self.shared.hub();
             let now = self.shared.clock.now();
             let mut strangers = 0;
-            let own = datagrams(&metas[..count], &mut self.buffers).filter(|datagram| {
+            let for_this_shard = datagrams(&metas[..count], &mut self.buffers).filter(|datagram| {
                 let is_own = self.shared.shard.other_shard(datagram.bytes).is_none();
                 strangers += u64::from(!is_own);
                 is_own
             });
-            hub.handle_all(now, own);
+            hub.handle_all(now, for_this_shard);
             if strangers > 0 {
                 hub.counters.datagrams_handed_on += strangers;
                 drop(hub);
@@ -202,8 +202,8 @@ impl Driver {
     fn read_icmp_errors(&mut self) {
         let Socket { socket, .. } = &self.group.sockets[usize::from(self.shared.shard.index)];
         for _ in 0..TURNS {
-            let heard = socket.try_io(Interest::ERROR, icmp::next);
-            let Ok(error) = heard else { return };
+            let received = socket.try_io(Interest::ERROR, icmp::next);
+            let Ok(error) = received else { return };
             if let Some(error) = error {
                 let mut hub = self.shared.hub();
                 let now = self.shared.clock.now();
@@ -366,8 +366,8 @@ impl Batch {
 /// True for errors by which the system says that it cannot cut a batch (Linux `udp_send_skb`): `EIO` where a device or IPsec cannot,
 /// `EINVAL` and `EMSGSIZE` where the first datagram is longer than the MTU of an interface.
 fn is_uncut(error: &io::Error) -> bool {
-    let said = error.raw_os_error().map(Errno::from_raw);
-    matches!(said, Some(Errno::EIO | Errno::EINVAL | Errno::EMSGSIZE))
+    let errno = error.raw_os_error().map(Errno::from_raw);
+    matches!(errno, Some(Errno::EIO | Errno::EINVAL | Errno::EMSGSIZE))
 }
 
 /// Sends the datagrams of a batch one after the other. One that fails counts as lost. True if any left.
@@ -384,9 +384,9 @@ fn one_by_one(batch: &Transmit<'_>, mut send: impl FnMut(&Transmit<'_>) -> io::R
 /// 4.1.3.3; Linux: `icmp_err_convert` and `icmpv6_err_convert`), and for an interrupted call. The socket remains usable
 /// after these errors.
 fn is_of_the_network(error: &io::Error) -> bool {
-    let said = error.raw_os_error().map(Errno::from_raw);
+    let errno = error.raw_os_error().map(Errno::from_raw);
     matches!(
-        said,
+        errno,
         Some(
             Errno::ECONNREFUSED
                 | Errno::ECONNRESET

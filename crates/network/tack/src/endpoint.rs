@@ -97,23 +97,24 @@ impl Endpoint {
         config: Config,
         clients: Option<Clients>,
     ) -> io::Result<Self> {
-        let of = config.shards.get();
-        let sockets = Socket::bind_all(address, of, clients.is_none())?;
+        let shard_count = config.shards.get();
+        let sockets = Socket::bind_all(address, shard_count, clients.is_none())?;
         let local = sockets[0].local_addr()?;
         let clock = Clock::start();
         #[cfg(feature = "qlog")]
         let config = Config { qlog: config.qlog.map(|qlog| qlog.began(Clock::wall(), local)), ..config };
-        let config = Config { max_connections: config.max_connections.div_ceil(of.into()), ..config };
+        let config =
+            Config { max_connections: config.max_connections.div_ceil(shard_count.into()), ..config };
         let (accept, connection_ended) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-        let memory = Memory::of(&config);
+        let memory = Memory::new(&config);
         let shared = move |(index, socket): (u16, &Socket)| {
-            let shard = Shard { index, of };
+            let shard = Shard { index, count: shard_count };
             let (config, identity, memory) = (config.clone(), identity.clone(), memory.clone());
             let hub = Hub::new(config, identity, clients.clone(), local.port(), shard, memory);
             let (accept, connection_ended) = (accept.clone(), connection_ended.clone());
             Arc::new(Shared::new(hub, shard, clock, accept, connection_ended, socket))
         };
-        let shards: Arc<[_]> = (0..of).zip(&sockets).map(shared).collect();
+        let shards: Arc<[_]> = (0..shard_count).zip(&sockets).map(shared).collect();
         let alive = Arc::new(driver::Alive(shards.clone()));
         let group = Arc::new(driver::Group { shards: shards.clone(), sockets });
         for index in 0..shards.len() {
@@ -273,9 +274,10 @@ impl Endpoint {
 
     /// Counters and current readings: of the endpoint, and summed over its connections.
     pub fn metrics(&self) -> Metrics {
-        let of = |shared: &Arc<Shared>| Metrics { socket_buffers: shared.buffers, ..shared.hub().metrics() };
-        let mut metrics = of(self.first());
-        self.shards[1..].iter().for_each(|shared| metrics.add(&of(shared)));
+        let shard_metrics =
+            |shared: &Arc<Shared>| Metrics { socket_buffers: shared.buffers, ..shared.hub().metrics() };
+        let mut metrics = shard_metrics(self.first());
+        self.shards[1..].iter().for_each(|shared| metrics.add(&shard_metrics(shared)));
         metrics
     }
 

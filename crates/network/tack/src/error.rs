@@ -76,7 +76,7 @@ pub enum Busy {
 
 impl Busy {
     /// Decodes the byte of a datagram.
-    pub(crate) fn of_byte(byte: u8) -> Option<Self> {
+    pub(crate) fn from_byte(byte: u8) -> Option<Self> {
         [Self::Handshakes, Self::Connections].into_iter().find(|busy| *busy as u8 == byte)
     }
 }

@@ -44,7 +44,7 @@ fn datagrams(mut bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
 
 fn hub(identity: Identity, clients: Option<Clients>, port: u16) -> Hub {
     let config = Config::default();
-    Hub::new(config.clone(), identity, clients, port, Shard::ONLY, Memory::of(&config))
+    Hub::new(config.clone(), identity, clients, port, Shard::ONLY, Memory::new(&config))
 }
 
 impl Pair {
@@ -90,21 +90,21 @@ pub fn anybody(bytes: &[u8]) {
     let mut pair = Pair::new();
     let mut first = Vec::new();
     pair.client.poll_transmit(pair.now, &mut first);
-    let (mut heard, mut said) = (0, 0);
+    let (mut received, mut sent) = (0, 0);
     for mut datagram in datagrams(bytes) {
         if datagram.first() == Some(&kind::INITIATION) {
             datagram.resize(INITIATION_LEN, 0);
         }
         pair.now += Duration::from_millis(1);
-        heard += datagram.len();
+        received += datagram.len();
         pair.server.handle(pair.now, address(66), Ecn::NotEct, &mut datagram.clone());
         pair.client.handle(pair.now, address(2), Ecn::NotEct, &mut datagram);
         let mut answer = Vec::new();
         while pair.server.poll_transmit(pair.now, &mut answer).is_some() {}
-        said += answer.len();
+        sent += answer.len();
         while pair.client.poll_transmit(pair.now, &mut answer).is_some() {}
     }
-    assert!(said <= 3 * heard, "{said} bytes for {heard}");
+    assert!(sent <= 3 * received, "{sent} bytes for {received}");
     assert!(!pair.is_up());
 }
 

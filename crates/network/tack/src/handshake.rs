@@ -66,7 +66,7 @@ pub(crate) struct Initiation<'a> {
 
 impl<'a> Initiation<'a> {
     /// Parses an initiation; `None` if the datagram is something else or too short.
-    pub fn of(datagram: &'a [u8]) -> Option<Self> {
+    pub fn parse(datagram: &'a [u8]) -> Option<Self> {
         if datagram.len() < SHORT_INITIATION_LEN {
             return None;
         }
@@ -74,7 +74,7 @@ impl<'a> Initiation<'a> {
         let mut rest = datagram.strip_prefix(&[kind::INITIATION])?;
         let client = ConnectionId(u32::from_be_bytes(take(&mut rest)?));
         let [version, suite, token_len] = take(&mut rest)?;
-        let suite = Suite::of(suite).filter(|_| version == VERSION && client.0 != 0)?;
+        let suite = Suite::from_code(suite).filter(|_| version == VERSION && client.0 != 0)?;
         let token = match usize::from(token_len) {
             0 => None,
             token::LEN => Some(Token(take(&mut rest)?)),
@@ -86,7 +86,7 @@ impl<'a> Initiation<'a> {
     }
 
     /// The client's connection ID, if the datagram is an initiation of another version.
-    pub fn of_other_version(datagram: &[u8]) -> Option<ConnectionId> {
+    pub fn client_of_other_version(datagram: &[u8]) -> Option<ConnectionId> {
         let (kind, client, rest) = addressed(datagram).filter(|_| datagram.len() >= SHORT_INITIATION_LEN)?;
         let is_other = kind == kind::INITIATION && rest.first() != Some(&VERSION);
         (is_other && client.0 != 0).then_some(client)
@@ -107,7 +107,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    fn of(mut noise: HandshakeState, suite: Suite) -> Option<Self> {
+    fn from_handshake(mut noise: HandshakeState, suite: Suite) -> Option<Self> {
         let peer = PublicKey::from_slice(noise.get_remote_static()?)?;
         let (mut first, mut second) = noise.dangerously_get_raw_split();
         let (to_server, to_client) = (Zeroizing::new(first), Zeroizing::new(second));
@@ -275,7 +275,7 @@ impl Initiator {
     /// The last message, without its datagram's header, and the keys.
     pub fn finish(mut self) -> Option<(Vec<u8>, Keys)> {
         let message = write(&mut self.noise, &[]);
-        Some((message, Keys::of(self.noise, self.suite)?))
+        Some((message, Keys::from_handshake(self.noise, self.suite)?))
     }
 }
 
@@ -294,7 +294,7 @@ impl Responder {
             begin(suite, &prologue, identity).build_responder().expect("XX needs no key of the client");
         let payload = read(&mut noise, initiation.noise)?;
         let (packet, _) = wire::decode(&payload).ok()?;
-        let opens = matches!(&packet.body, Body::Open(hello) if hello.own == initiation.client);
+        let opens = matches!(&packet.body, Body::Open(hello) if hello.source == initiation.client);
         opens.then_some((Self { noise, suite }, packet))
     }
 
@@ -311,6 +311,6 @@ impl Responder {
 
     /// The keys after the handshake is [finished](Self::on_finish).
     pub fn keys(self) -> Option<Keys> {
-        Keys::of(self.noise, self.suite)
+        Keys::from_handshake(self.noise, self.suite)
     }
 }

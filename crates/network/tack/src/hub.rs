@@ -24,6 +24,7 @@ use crate::identity::{Identity, PublicKey};
 use crate::memory::{Memory, Share};
 use crate::metrics::{Counters, Distributions, Metrics, Totals};
 use crate::observer::{Observer, target};
+use crate::outbox::Outbox;
 use crate::reset::Resets;
 use crate::seal::Sealed;
 use crate::session::{Expect, IncomingClient, Session};
@@ -65,7 +66,7 @@ pub(crate) struct Hub {
     behind: Vec<u32>,
     accepted: VecDeque<u32>,
     /// Datagrams that the hub itself sends.
-    outbox: VecDeque<(Route, Vec<u8>)>,
+    outbox: Outbox,
     pub counters: Counters,
     pub distributions: Distributions,
     /// Totals of the removed connections.
@@ -110,7 +111,7 @@ impl Hub {
             deadlines: BTreeSet::new(),
             behind: Vec::new(),
             accepted: VecDeque::new(),
-            outbox: VecDeque::new(),
+            outbox: Outbox::new(MAX_WAITING),
             counters: Counters::default(),
             distributions: Distributions::default(),
             ended_totals: Totals::default(),
@@ -126,11 +127,11 @@ impl Hub {
             let random_number = random() & !ConnectionId::IMPLIED;
             // Rounding down to this shard before adding its index changes the highest bit only for the last few
             // numbers.
-            let own = self.shard.number(random_number).unwrap_or(0);
-            let own = if implied { own | ConnectionId::IMPLIED } else { own };
-            let is_sound = own & !ConnectionId::IMPLIED != 0 && ConnectionId(own).is_implied() == implied;
-            if is_sound && !self.entries.contains_key(&own) {
-                return [own, random()];
+            let id = self.shard.number(random_number).unwrap_or(0);
+            let id = if implied { id | ConnectionId::IMPLIED } else { id };
+            let is_sound = id & !ConnectionId::IMPLIED != 0 && ConnectionId(id).is_implied() == implied;
+            if is_sound && !self.entries.contains_key(&id) {
+                return [id, random()];
             }
         }
     }
@@ -143,7 +144,7 @@ impl Hub {
     /// Opens a connection to `remote`, with one handle.
     pub fn connect(&mut self, now: Instant, remote: SocketAddr, expect: Expect) -> u32 {
         // Datagrams without a number cannot be steered to a shard.
-        let implied = self.implied.is_none() && self.shard.of == 1;
+        let implied = self.implied.is_none() && self.shard.count == 1;
         let numbers = self.numbers(implied);
         if implied {
             self.implied = Some(numbers[0]);
@@ -443,15 +444,15 @@ impl Hub {
 
     /// Answers a datagram of no connection.
     fn answer(&mut self, to: Route, bytes: Vec<u8>) {
-        if self.outbox.len() < MAX_WAITING {
-            self.outbox.push_back((to, bytes));
+        if self.outbox.has_room() {
+            self.outbox.push(to, bytes);
         }
     }
 
     fn on_initiation(&mut self, now: Instant, from: Route, bytes: &[u8]) {
         let is_server = self.admission.is_server() && !self.is_closed;
-        let Some(initiation) = Initiation::of(bytes).filter(|_| is_server) else {
-            if let Some(client) = Initiation::of_other_version(bytes).filter(|_| is_server) {
+        let Some(initiation) = Initiation::parse(bytes).filter(|_| is_server) else {
+            if let Some(client) = Initiation::client_of_other_version(bytes).filter(|_| is_server) {
                 self.counters.handshakes_refused += 1;
                 tracing::debug!(target: target::HANDSHAKE, from = %from.peer, "a client of another version");
                 self.answer(from, datagram(kind::BUSY, client, &[OTHER_VERSION]));
@@ -522,10 +523,10 @@ impl Hub {
         into: &mut Vec<u8>,
         mut sent: impl FnMut(&mut Vec<u8>, usize, Route, Ecn) -> Turn,
     ) {
-        while let Some((to, bytes)) = self.outbox.pop_front() {
+        loop {
             let before = into.len();
-            into.extend_from_slice(&bytes);
-            self.count_sent(bytes.len());
+            let Some(to) = self.outbox.pop_into(into) else { break };
+            self.count_sent(into.len() - before);
             if sent(into, before, to, Ecn::NotEct) != Turn::Goes {
                 return;
             }

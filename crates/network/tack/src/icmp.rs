@@ -32,7 +32,7 @@ pub(crate) struct IcmpError {
 ///
 /// # Errors
 /// If the system does not support it.
-pub(crate) fn ask_for(socket: &UdpSocket) -> io::Result<()> {
+pub(crate) fn enable(socket: &UdpSocket) -> io::Result<()> {
     if socket.local_addr()?.is_ipv6() {
         setsockopt(socket, sockopt::Ipv6RecvErr, &true)?;
     }
@@ -51,15 +51,15 @@ pub(crate) fn next(socket: &UdpSocket) -> io::Result<Option<IcmpError>> {
     let mut space = cmsg_space!(sock_extended_err, libc::sockaddr_in6, [u8; OTHERS]);
     let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
     let message = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut slices, Some(&mut space), flags)?;
-    let to = message.address.and_then(|address| of_storage(&address));
-    let said = message.cmsgs()?.find_map(|message| match message {
+    let to = message.address.and_then(|address| socket_addr(&address));
+    let by_host = message.cmsgs()?.find_map(|message| match message {
         ControlMessageOwned::Ipv4RecvErr(error, _) | ControlMessageOwned::Ipv6RecvErr(error, _) => {
             by_host(&error)
         }
         _ => None,
     });
     let len = message.bytes;
-    Ok(to.zip(said).filter(|_| len == BEGINS).map(|(to, by_host)| IcmpError { to, begins, by_host }))
+    Ok(to.zip(by_host).filter(|_| len == BEGINS).map(|(to, by_host)| IcmpError { to, begins, by_host }))
 }
 
 /// Whether the host itself reports the error; `None` for errors of the local system, and for packets that are too long.
@@ -74,7 +74,7 @@ fn by_host(error: &sock_extended_err) -> Option<bool> {
     }
 }
 
-fn of_storage(address: &SockaddrStorage) -> Option<SocketAddr> {
+fn socket_addr(address: &SockaddrStorage) -> Option<SocketAddr> {
     let v4 = address.as_sockaddr_in().map(|v4| SocketAddr::from((v4.ip(), v4.port())));
     v4.or_else(|| address.as_sockaddr_in6().map(|v6| SocketAddr::from((v6.ip(), v6.port()))))
 }

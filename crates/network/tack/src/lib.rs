@@ -73,6 +73,7 @@ mod identity;
 mod memory;
 pub mod metrics;
 mod observer;
+mod outbox;
 mod path;
 #[cfg(feature = "qlog")]
 mod qlog;

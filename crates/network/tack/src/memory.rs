@@ -32,7 +32,7 @@ pub(crate) struct Share {
 
 impl Memory {
     /// The memory of an endpoint with this configuration.
-    pub fn of(config: &Config) -> Arc<Self> {
+    pub fn new(config: &Config) -> Arc<Self> {
         let max = config.max_memory.0;
         Arc::new(Self { max, borrowed: AtomicU64::new(0), held: AtomicU64::new(0) })
     }
@@ -52,9 +52,9 @@ impl Memory {
         change(&self.held, before.held, now.held);
     }
 
-    /// Bytes that a connection with `own` borrowed bytes may have borrowed: half of what the others leave.
-    pub fn shared_buffer_of(&self, own: u64) -> u64 {
-        let others = self.borrowed.load(Relaxed).saturating_sub(own);
+    /// Most bytes that a connection may borrow that has borrowed `borrowed`: half of what the others leave.
+    pub fn shared_buffer_of(&self, borrowed: u64) -> u64 {
+        let others = self.borrowed.load(Relaxed).saturating_sub(borrowed);
         (self.max / 2).saturating_sub(others) / 2
     }
 
@@ -75,7 +75,7 @@ mod tests {
     use tacit_packet::units::Bytes;
 
     fn memory(max: u64) -> Arc<Memory> {
-        Memory::of(&Config { max_memory: Bytes(max), ..Config::default() })
+        Memory::new(&Config { max_memory: Bytes(max), ..Config::default() })
     }
 
     #[test]
@@ -105,11 +105,11 @@ mod tests {
         let memory = memory(1000);
         let held = |held| Share { borrowed: 0, held };
         let mut before = held(0);
-        for (now, said) in
+        for (now, expected) in
             [(750, (false, false)), (751, (true, false)), (1000, (true, false)), (1001, (true, true))]
         {
             memory.change(std::mem::replace(&mut before, held(now)), held(now));
-            assert_eq!((memory.is_tight(), memory.is_exceeded()), said, "{now}");
+            assert_eq!((memory.is_tight(), memory.is_exceeded()), expected, "{now}");
         }
     }
 }

@@ -204,7 +204,7 @@ impl Trace {
         for number in losses {
             self.record(now, Event::Lost { number });
         }
-        let readings = Readings::of(stats);
+        let readings = Readings::new(stats);
         if readings != self.last {
             let before = std::mem::replace(&mut self.last, readings);
             self.record(now, Event::Metrics { readings, before });

@@ -34,9 +34,9 @@ const AT_ONCE: Duration = Duration::from_millis(100);
 pub(crate) struct ResetToken(pub [u8; LEN]);
 
 impl ResetToken {
-    /// True if `said` is this token. Constant time.
-    pub fn is(&self, said: &[u8]) -> bool {
-        verify_slices_are_equal(&self.0, said).is_ok()
+    /// True if `token` is this token. Constant time.
+    pub fn is(&self, token: &[u8]) -> bool {
+        verify_slices_are_equal(&self.0, token).is_ok()
     }
 
     /// The first half, which a client gets after it has moved.
@@ -46,9 +46,9 @@ impl ResetToken {
         first
     }
 
-    /// True if `said` is a token that begins with `moved`.
-    pub fn begins(moved: &[u8; MOVED_LEN], said: &[u8]) -> bool {
-        said.len() == LEN && verify_slices_are_equal(moved, &said[..MOVED_LEN]).is_ok()
+    /// True if `token` is a token that begins with `moved`.
+    pub fn begins(moved: &[u8; MOVED_LEN], token: &[u8]) -> bool {
+        token.len() == LEN && verify_slices_are_equal(moved, &token[..MOVED_LEN]).is_ok()
     }
 }
 

@@ -98,7 +98,7 @@ impl Sealer {
     }
 
     /// The key for packet `number`. Numbers must not decrease.
-    pub fn of(&mut self, number: u64) -> &impl Protector {
+    pub fn key(&mut self, number: u64) -> &impl Protector {
         while self.key.epoch < number >> self.bits {
             self.key = self.key.next();
         }
@@ -125,7 +125,7 @@ impl Opener {
     }
 
     /// The key for packet `number`; `None` if the packet was opened before, or its epoch is too far away.
-    pub fn of(&self, number: u64) -> Option<&impl Protector> {
+    pub fn key(&self, number: u64) -> Option<&impl Protector> {
         if self.forged >= MAX_FORGED || !self.window.is_new(number) {
             return None;
         }
@@ -206,9 +206,9 @@ mod tests {
 
     fn exchange(sealer: &mut Sealer, opener: &mut Opener, number: u64) -> bool {
         let mut body = *b"bytes";
-        let tag = sealer.of(number).seal(number, b"header", &mut body);
+        let tag = sealer.key(number).seal(number, b"header", &mut body);
         assert_ne!(&body, b"bytes");
-        let Some(key) = opener.of(number) else { return false };
+        let Some(key) = opener.key(number) else { return false };
         let opened = key.open(number, b"header", &mut body, &tag).is_ok();
         assert!(!opened || &body == b"bytes");
         if opened {
@@ -240,9 +240,9 @@ mod tests {
         let mut sealer = Sealer::new(Suite::Aes256Gcm, &secret(), EPOCH);
         let opener = Opener::new(Suite::Aes256Gcm, &secret(), EPOCH);
         let mut sealed = *b"bytes";
-        let tag = sealer.of(9).seal(9, b"header", &mut sealed);
+        let tag = sealer.key(9).seal(9, b"header", &mut sealed);
         let open = |number, header: &[u8], body: &mut [u8], tag: &Tag| {
-            opener.of(number).unwrap().open(number, header, body, tag)
+            opener.key(number).unwrap().open(number, header, body, tag)
         };
         assert_eq!(open(9, b"header", &mut sealed.clone(), &tag), Ok(()));
         assert_eq!(open(8, b"header", &mut sealed.clone(), &tag), Err(Forged));

@@ -25,6 +25,7 @@ use crate::identity::{Identity, PublicKey};
 use crate::memory::Share;
 use crate::metrics::{Sample, Totals};
 use crate::observer::Observer;
+use crate::outbox::Outbox;
 use crate::path::Path;
 use crate::reset::{MOVED_LEN, ResetKey, ResetToken};
 use crate::stats::ConnectionStats;
@@ -147,7 +148,7 @@ pub(crate) struct Session {
     /// Memory is tight, so writers wait.
     is_tight: bool,
     /// Datagrams that do not come from the core.
-    outbox: VecDeque<(Route, Vec<u8>)>,
+    outbox: Outbox,
     connected: bool,
     end: Option<ConnectionError>,
     pub notifiers: Arc<Notifiers>,
@@ -163,20 +164,20 @@ impl Session {
         mut observer: Observer,
         identity: &Identity,
         config: &tack::Config,
-        [own, seed]: [u32; 2],
+        [id, seed]: [u32; 2],
         remote: SocketAddr,
         expect: Expect,
     ) -> Self {
         let mut core = tack::Connection::connect(config_for(config, remote), ENDS, seed, now);
-        core.set_own(ConnectionId(own));
+        core.set_connection_id(ConnectionId(id));
         let open = core.poll_packet(now).expect("a connection that opens says so first");
         observer.watch(&mut core);
         observer.on_sent(now, &open);
-        let initiator = Initiator::new(identity, ConnectionId(own), &open.packet);
-        let first = initiator.datagrams().into_iter().map(|datagram| (remote.into(), datagram)).collect();
+        let initiator = Initiator::new(identity, ConnectionId(id), &open.packet);
+        let first = initiator.datagrams();
         let mut session = Self::new(core, Stage::Initiating(Box::new(initiator)), remote.into(), observer);
         session.expect = Some(expect);
-        session.outbox = first;
+        first.into_iter().for_each(|datagram| session.outbox.push(remote.into(), datagram));
         session
     }
 
@@ -186,7 +187,7 @@ impl Session {
         mut observer: Observer,
         identity: &Identity,
         config: &tack::Config,
-        [own, seed]: [u32; 2],
+        [id, seed]: [u32; 2],
         incoming: &IncomingClient<'_>,
     ) -> Option<Self> {
         let IncomingClient { remote, initiation, resets } = *incoming;
@@ -195,17 +196,17 @@ impl Session {
         if initiation.is_short {
             core.begin_at_min_mtu();
         }
-        core.set_own(ConnectionId(own));
+        core.set_connection_id(ConnectionId(id));
         observer.watch(&mut core);
         observer.on_received(now, &open, core.whole_number(open.number, false), None);
         core.receive(now, &open, Ecn::NotEct);
         let stage = Stage::Responding {
             responder: Box::new(responder),
-            reset: resets.token(ConnectionId(own), remote.peer.ip()),
+            reset: resets.token(ConnectionId(id), remote.peer.ip()),
             response: None,
             until: now + HALF_OPEN,
         };
-        let reset_key = Some((ConnectionId(own), resets.clone()));
+        let reset_key = Some((ConnectionId(id), resets.clone()));
         Some(Self { reset_key, ..Self::new(core, stage, remote, observer) })
     }
 
@@ -228,7 +229,7 @@ impl Session {
             send_limit: SEND_AHEAD,
             buffer_capacity: 0,
             is_tight: false,
-            outbox: VecDeque::new(),
+            outbox: Outbox::new(MAX_WAITING),
             connected: false,
             end: None,
             notifiers: Arc::default(),
@@ -329,8 +330,7 @@ impl Session {
     /// Appends the next datagram to send, and returns its destination and ECN mark.
     pub fn poll_transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<(Route, Ecn)> {
         loop {
-            if let Some((to, bytes)) = self.outbox.pop_front() {
-                into.extend_from_slice(&bytes);
+            if let Some(to) = self.outbox.pop_into(into) {
                 return Some((to, Ecn::NotEct));
             }
             let Some(sent) = self.core.poll_packet(now) else {
@@ -344,18 +344,20 @@ impl Session {
             match (&sent.packet.body, &mut self.stage) {
                 (Body::Open(_), Stage::Initiating(initiator)) => {
                     self.observer.on_sent(now, &sent);
-                    let remote = self.remote;
-                    self.outbox.extend(initiator.repeat().into_iter().map(|datagram| (remote, datagram)));
+                    initiator
+                        .repeat()
+                        .into_iter()
+                        .for_each(|datagram| self.outbox.push(self.remote, datagram));
                 }
                 (Body::Answer(_), Stage::Responding { responder, reset, response, .. }) => {
                     let response = response.get_or_insert_with(|| responder.respond(&sent.packet, reset));
                     let response = datagram(kind::RESPONSE, sent.packet.connection, response);
                     self.observer.on_sent(now, &sent);
-                    self.outbox.push_back((self.remote, response));
+                    self.outbox.push(self.remote, response);
                 }
                 (Body::Open(_) | Body::Answer(_), _) => {}
                 (_, Stage::Established(_)) => {
-                    self.say_finish(matches!(sent.packet.body, Body::Probe { .. }));
+                    self.queue_finish(matches!(sent.packet.body, Body::Probe { .. }));
                     if self.outbox.is_empty() {
                         if self.seal(now, &sent, into) {
                             return Some((self.remote, sent.ecn));
@@ -380,26 +382,21 @@ impl Session {
         dropped > 0
     }
 
-    /// Whether an answer that does not come from the core's turn may wait to be sent: the peer may ask faster than answers leave.
-    fn may_answer(&self) -> bool {
-        self.outbox.len() < MAX_WAITING
-    }
-
     /// Sends a packet of the core to another address than the peer's.
     fn send_aside(&mut self, now: Instant, to: Route, sent: &Transmit) {
         let mut bytes = Vec::new();
         if self.seal(now, sent, &mut bytes) {
-            self.outbox.push_back((to, bytes));
+            self.outbox.push(to, bytes);
         }
     }
 
     /// A client sends its third message again where that is due before a packet, which is a probe or not.
-    fn say_finish(&mut self, is_probe: bool) {
+    fn queue_finish(&mut self, is_probe: bool) {
         let Stage::Established(established) = &mut self.stage else { return };
         let Some(finish) = &mut established.finish else { return };
         if is_probe || self.core.timeouts() > 0 || !finish.has_left {
             finish.has_left = true;
-            self.outbox.push_back((self.remote, finish.datagram.clone()));
+            self.outbox.push(self.remote, finish.datagram.clone());
         }
     }
 
@@ -431,14 +428,14 @@ impl Session {
             }
             _ => {}
         };
-        let key = established.keys.sealer.of(sent.number);
+        let key = established.keys.sealer.key(sent.number);
         encode_from(&sent.packet, content, sent.number, key, into).is_ok()
     }
 
     /// Bytes of datagrams that wait to be sent and do not come from the core.
     #[cfg(test)]
     pub fn waiting_bytes(&self) -> usize {
-        self.outbox.iter().map(|(_, bytes)| bytes.len()).sum()
+        self.outbox.waiting().map(<[u8]>::len).sum()
     }
 
     /// A packet with any `body` and `content`, sealed with the keys of this end, as a peer that keeps no rules sends it.
@@ -446,7 +443,7 @@ impl Session {
     pub fn sealed(&mut self, number: u32, body: Body, content: &[u8]) -> Vec<u8> {
         let connection = self.core.peer_id();
         let Stage::Established(established) = &mut self.stage else { panic!("there are no keys yet") };
-        let key = established.keys.sealer.of(number.into());
+        let key = established.keys.sealer.key(number.into());
         let packet =
             tacit_packet::tack::Packet { connection, number: tacit_packet::units::SeqNumber(number), body };
         let mut bytes = Vec::new();
@@ -623,9 +620,11 @@ fn config_for(config: &tack::Config, remote: SocketAddr) -> tack::Config {
 }
 
 /// Answers that a server sends to one initiation while it waits for the client ([`HALF_OPEN`]): at once, four at 250 ms, one after 500
-/// ms, and then every second. One answer has 152 bytes, and may grow to 256.
-const ANSWERS: usize = 14;
+/// ms, and then every second.
+pub(crate) const ANSWERS: usize = 14;
+/// Bytes of the longest of them.
+pub(crate) const MAX_ANSWER: usize = 256;
 const _: () = assert!(
-    3 * INITIATION_LEN >= ANSWERS * 256,
+    3 * INITIATION_LEN >= ANSWERS * MAX_ANSWER,
     "its answers are paid for by one initiation (RFC 9000 section 8)"
 );

@@ -18,44 +18,44 @@ use crate::datagram::{addressed, kind};
 pub(crate) struct Shard {
     pub index: u16,
     /// Number of shards.
-    pub of: u16,
+    pub count: u16,
 }
 
 impl Shard {
     /// The only shard of an address.
     #[cfg(any(test, fuzzing))]
-    pub const ONLY: Self = Self { index: 0, of: 1 };
+    pub const ONLY: Self = Self { index: 0, count: 1 };
 
     /// A number for a connection of this shard near `random`; `None` if there is none below the maximum.
     pub fn number(self, random: u32) -> Option<u32> {
-        let of = u32::from(self.of);
-        (random - random % of).checked_add(self.index.into())
+        let count = u32::from(self.count);
+        (random - random % count).checked_add(self.index.into())
     }
 
     /// True if the connection with this `number` belongs to this shard.
     pub fn has(self, number: u32) -> bool {
-        number % u32::from(self.of) == u32::from(self.index)
+        number % u32::from(self.count) == u32::from(self.index)
     }
 
     /// The shard that `datagram` is for, if it is another one.
     pub fn other_shard(self, datagram: &[u8]) -> Option<usize> {
-        if self.of == 1 {
+        if self.count == 1 {
             return None;
         }
         // A client's first datagram contains the client's number: any shard handles it.
         let (kind, number, _) = addressed(datagram)?;
         let is_other = kind != kind::INITIATION && !self.has(number.0);
-        is_other.then(|| (number.0 % u32::from(self.of)) as usize)
+        is_other.then(|| (number.0 % u32::from(self.count)) as usize)
     }
 }
 
 /// Makes the kernel deliver each datagram to its shard: among the sockets that share the address of `socket`, in the
-/// order of binding, the one with the index `number % of`. For a client's first datagram the kernel hashes the
+/// order of binding, the one with the index `number % count`. For a client's first datagram the kernel hashes the
 /// addresses.
 ///
 /// # Errors
 /// If the system does not accept such a program.
-pub(crate) fn steer(socket: &impl AsFd, of: u16) -> io::Result<()> {
+pub(crate) fn steer(socket: &impl AsFd, count: u16) -> io::Result<()> {
     /// Offset of the connection number: after the first byte, in network byte order.
     const NUMBER_AT: u32 = 1;
     /// No socket has this index, so the kernel falls back to hashing the addresses.
@@ -66,7 +66,7 @@ pub(crate) fn steer(socket: &impl AsFd, of: u16) -> io::Result<()> {
         // An initiation skips three instructions.
         sock_filter { jt: 3, ..step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, kind::INITIATION.into()) },
         step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, NUMBER_AT),
-        step(libc::BPF_ALU | libc::BPF_MOD | libc::BPF_K, of.into()),
+        step(libc::BPF_ALU | libc::BPF_MOD | libc::BPF_K, count.into()),
         step(libc::BPF_RET | libc::BPF_A, 0),
         step(libc::BPF_RET | libc::BPF_K, BY_ADDRESS),
     ];
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn numbers_are_of_their_shard() {
-        let third = Shard { index: 2, of: 3 };
+        let third = Shard { index: 2, count: 3 };
         for random in [0, 1, 2, 3, 4, 1 << 30, u32::MAX - 3] {
             assert!(third.number(random).is_some_and(|number| third.has(number)), "{random}");
         }
@@ -93,13 +93,14 @@ mod tests {
 
     #[test]
     fn the_shard_that_gets_a_first_datagram_takes_it() {
-        let shard = Shard { index: 1, of: 4 };
-        let of = |kind, number| shard.other_shard(&datagram::datagram(kind, ConnectionId(number), b"more"));
+        let shard = Shard { index: 1, count: 4 };
+        let shard_for =
+            |kind, number| shard.other_shard(&datagram::datagram(kind, ConnectionId(number), b"more"));
         assert_eq!(
-            (of(kind::INITIATION, 7), of(kind::FINISH, 7), of(kind::FINISH, 5)),
+            (shard_for(kind::INITIATION, 7), shard_for(kind::FINISH, 7), shard_for(kind::FINISH, 5)),
             (None, Some(3), None)
         );
-        assert_eq!((of(0x30, 8), shard.other_shard(b"abc")), (Some(0), None));
+        assert_eq!((shard_for(0x30, 8), shard.other_shard(b"abc")), (Some(0), None));
     }
 
     /// The kernel runs the program as intended: each of four sockets gets the datagrams with its numbers.

@@ -33,7 +33,7 @@ impl Socket {
         let first = Self::bind(address, shards > 1, asks_for_host)?;
         if is_client {
             // Only clients: a server would not end a connection because of an ICMP error.
-            icmp::ask_for(first.socket.get_ref())?;
+            icmp::enable(first.socket.get_ref())?;
         }
         let address = first.local_addr()?;
         let mut sockets = vec![first];

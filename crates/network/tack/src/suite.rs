@@ -31,7 +31,7 @@ impl Suite {
     }
 
     /// The suite with this code.
-    pub fn of(code: u8) -> Option<Self> {
+    pub fn from_code(code: u8) -> Option<Self> {
         [Self::Aes256Gcm, Self::ChaChaPoly].into_iter().find(|suite| suite.code() == code)
     }
 

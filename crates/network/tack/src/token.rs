@@ -26,9 +26,9 @@ impl TokenIssuer {
         Self { key: hmac::Key::new(hmac::HMAC_SHA256, secret) }
     }
 
-    fn code(&self, made: [u8; 8], client: SocketAddr, connection: ConnectionId) -> [u8; 16] {
+    fn code(&self, issued_at: [u8; 8], client: SocketAddr, connection: ConnectionId) -> [u8; 16] {
         let mut context = hmac::Context::with_key(&self.key);
-        context.update(&made);
+        context.update(&issued_at);
         match client.ip() {
             std::net::IpAddr::V4(address) => context.update(&address.octets()),
             std::net::IpAddr::V6(address) => context.update(&address.octets()),
@@ -43,10 +43,10 @@ impl TokenIssuer {
 
     /// Issues a token for `client` and its `connection`.
     pub fn make(&self, now: Instant, client: SocketAddr, connection: ConnectionId) -> Token {
-        let made = now.as_nanos().to_be_bytes();
+        let issued_at = now.as_nanos().to_be_bytes();
         let mut token = [0; LEN];
-        token[..8].copy_from_slice(&made);
-        token[8..].copy_from_slice(&self.code(made, client, connection));
+        token[..8].copy_from_slice(&issued_at);
+        token[8..].copy_from_slice(&self.code(issued_at, client, connection));
         Token(token)
     }
 
@@ -58,10 +58,10 @@ impl TokenIssuer {
         client: SocketAddr,
         connection: ConnectionId,
     ) -> bool {
-        let (made, code) = token.0.split_at(8);
-        let made: [u8; 8] = made.try_into().expect("eight bytes were split off");
-        let age = now.as_nanos().checked_sub(u64::from_be_bytes(made));
-        let right = self.code(made, client, connection);
+        let (issued_at, code) = token.0.split_at(8);
+        let issued_at: [u8; 8] = issued_at.try_into().expect("eight bytes were split off");
+        let age = now.as_nanos().checked_sub(u64::from_be_bytes(issued_at));
+        let right = self.code(issued_at, client, connection);
         age.is_some_and(|age| age <= LIFETIME.as_nanos())
             && aws_lc_rs::constant_time::verify_slices_are_equal(&right, code).is_ok()
     }

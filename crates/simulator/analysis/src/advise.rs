@@ -27,7 +27,7 @@ use tacit_scenario::{InputError, MAX_SEEDS, Scenario};
 
 pub use judge::{Answer, Choice, Frequencies, Frequency, Verdict, WORTH};
 pub use limit::{Limit, LimitedBy, Queue, QueueKind};
-pub use sharing::{Sharing, SharingOf, SharingSetting};
+pub use sharing::{Sharing, SharingKind, SharingSetting};
 pub use sides::scenario_of;
 
 use crate::compare::{self, Comparison, Options, Row};
@@ -117,8 +117,8 @@ pub fn advise(question: &Question, control: Control<'_>) -> Result<Advice, RunsE
     let schemes = scheme::select("--schemes", &options.schemes)?;
     let clients = scenario.compared_counts(&options.clients)?;
     let [count] = clients[..] else { unreachable!("a question is of one number of clients") };
-    let (stock, udp) = (Scheme::of_role(Role::Baseline), Scheme::of_role(Role::Bound));
-    let warnings = told_warnings(&options, &scenario, (count, &schemes), control)?;
+    let (stock, udp) = (Scheme::with_role(Role::Baseline), Scheme::with_role(Role::Bound));
+    let warnings = report_warnings(&options, &scenario, (count, &schemes), control)?;
     // Opened after all input has been checked, so that invalid input leaves no directory behind.
     let store = options.directory.as_deref().map(Store::open).transpose()?;
     let mut rounds = Rounds::new(store.as_ref(), control);
@@ -128,8 +128,8 @@ pub fn advise(question: &Question, control: Control<'_>) -> Result<Advice, RunsE
     };
     rounds.make(&mut arenas, &begin(0, &[stock, udp]))?;
     let (of_stock, of_udp) = (arenas[0].group(stock.name), arenas[0].group(udp.name));
-    let mut limit = Limit::of(&scenario, &of_stock, &of_udp);
-    let place = BottleneckQueue::of(&scenario, limit.resource, (count, judge::goodput_bps(&of_udp)));
+    let mut limit = Limit::find(&scenario, &of_stock, &of_udp);
+    let place = BottleneckQueue::find(&scenario, limit.resource, (count, judge::goodput_bps(&of_udp)));
     let place = place.filter(|_| limit.by != LimitedBy::Source);
     let mut others = Vec::new();
     for queue in place.iter().flat_map(BottleneckQueue::others) {
@@ -156,7 +156,7 @@ pub fn advise(question: &Question, control: Control<'_>) -> Result<Advice, RunsE
     let mut seeds = first_seeds;
     // If no flow has anything to send, there is nothing to rank.
     while seeds < most_seeds && limit.by != LimitedBy::Source {
-        let open = judge::not_told_apart(&arenas[..with_queues]);
+        let open = judge::not_separated(&arenas[..with_queues]);
         if open.is_empty() {
             break;
         }
@@ -171,20 +171,24 @@ pub fn advise(question: &Question, control: Control<'_>) -> Result<Advice, RunsE
     let provenance =
         compare::provenance(&options, &scenario, &schemes, (&clients, seeds), &warnings, &records)?;
     let comparison = Comparison::recorded(provenance, &records, store.as_ref())?;
-    let answer = Answer::of(&arenas[0], &scenario);
+    let answer = Answer::from_arena(&arenas[0], &scenario);
     let adoption = adoption(&options, (count, first_seeds), &answer, &mut rounds)?;
     let other_queues = others.into_iter().zip(&arenas[1..with_queues]);
     Ok(Advice {
         clients: count,
         limit,
-        queue: place.map(|place| place.own),
+        queue: place.map(|place| place.current),
         answer,
         adoption,
         other_queues: other_queues
-            .map(|((queue, set), arena)| QueueAdvice { queue, set, answer: Answer::of(arena, &scenario) })
+            .map(|((queue, set), arena)| QueueAdvice {
+                queue,
+                set,
+                answer: Answer::from_arena(arena, &scenario),
+            })
             .collect(),
-        frequencies: Frequencies::of(&arenas[0]),
-        sharing: Sharing::of(&scenario, count, &arenas[with_queues..]),
+        frequencies: Frequencies::from_arena(&arenas[0]),
+        sharing: Sharing::from_arenas(&scenario, count, &arenas[with_queues..]),
         seeds: [first_seeds, seeds],
         comparison,
     })
@@ -209,7 +213,7 @@ fn adoption(
     if possible.is_empty() {
         return Ok(Vec::new());
     }
-    let schemes: Vec<&Scheme> = std::iter::once(Scheme::of_role(Role::Baseline)).chain(possible).collect();
+    let schemes: Vec<&Scheme> = std::iter::once(Scheme::with_role(Role::Baseline)).chain(possible).collect();
     let wanted: Vec<SeedRequest> =
         schemes.iter().map(|&scheme| SeedRequest { arena: 0, scheme, seeds }).collect();
     rounds.make_apart(&mut arenas, &wanted)?;
@@ -222,7 +226,7 @@ fn is_of_a_side(scheme: &Scheme) -> bool {
 }
 
 /// Reports warnings about settings without effect.
-fn told_warnings(
+fn report_warnings(
     options: &Options,
     scenario: &Arc<Scenario>,
     (clients, schemes): (u32, &[&'static Scheme]),
@@ -285,7 +289,7 @@ impl Question {
         };
         let of_sides = scheme::ALL.iter().filter(is_possible).map(|scheme| scheme.name);
         let frequencies = FREQUENCIES.iter().map(|(_, scheme)| *scheme);
-        let stock = Scheme::of_role(Role::Baseline).name;
+        let stock = Scheme::with_role(Role::Baseline).name;
         let mut schemes: Vec<&str> = std::iter::once(stock).chain(of_sides).chain(frequencies).collect();
         schemes.sort_by_key(|name| Scheme::position(name));
         schemes.dedup();

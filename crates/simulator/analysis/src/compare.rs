@@ -98,7 +98,7 @@ macro_rules! means {
         }
 
         impl Means {
-            fn of(mean: impl Fn(&str) -> Option<f64>) -> Self {
+            fn from_metrics(mean: impl Fn(&str) -> Option<f64>) -> Self {
                 Self { $($metric: mean(stringify!($metric)),)* }
             }
         }
@@ -228,7 +228,7 @@ pub fn compare(options: &Options, control: Control<'_>) -> Result<Comparison, Ru
         Options { assignments: [options.assignments.as_slice(), &options.at].concat(), ..options.clone() };
     let scenario = Arc::new(load(&all)?);
     let schemes = scheme::select("--schemes", &all.schemes)?;
-    let twin = Twin::of(&all, &scenario, &schemes)?;
+    let twin = Twin::find(&all, &scenario, &schemes)?;
     let (provenance, records, store) =
         make(&all, &scenario, &schemes, twin.as_ref(), all.directory.as_deref(), control)?;
     let comparison = Comparison::recorded(provenance, &records, store.as_ref())?;
@@ -309,11 +309,11 @@ pub(crate) fn load(options: &Options) -> Result<Scenario, ScenarioError> {
 /// Those of [`CONDITIONS`] that exist in the scenario.
 fn conditions(options: &Options) -> Result<Vec<String>, ScenarioError> {
     let explained = explain::explain(&options.scenario, &options.assignments, None, &[])?;
-    let of = |key: &&str| {
+    let condition = |key: &&str| {
         let setting = explained.settings.iter().find(|setting| setting.key == **key)?;
         Some(format!("{} = {}", setting.key, setting.value))
     };
-    Ok(CONDITIONS.iter().filter_map(of).collect())
+    Ok(CONDITIONS.iter().filter_map(condition).collect())
 }
 
 /// Reports warnings about settings without effect on the runs of `plan`, and returns them without duplicates.
@@ -344,7 +344,7 @@ fn caveats(groups: &[Group<'_>]) -> Vec<String> {
     let mut lines: Vec<(u32, String, Vec<&str>)> = Vec::new();
     for group in groups {
         let Some(label) = group.label() else { continue };
-        for caveat in tacit_runs::caveats::of_metrics(|name| group.mean_of(name)) {
+        for caveat in tacit_runs::caveats::from_metrics(|name| group.mean_of(name)) {
             let known =
                 lines.iter_mut().find(|(clients, known, _)| (*clients, known) == (label.clients, &caveat));
             match known {
@@ -412,21 +412,21 @@ impl Comparison {
         clients.dedup();
         let mut names: Vec<&str> = provenance.schemes.split(',').collect();
         names.sort_by_key(|name| Scheme::position(name));
-        let (baseline, bound) = (Scheme::of_role(Role::Baseline).name, Scheme::of_role(Role::Bound).name);
+        let (baseline, bound) = (Scheme::with_role(Role::Baseline).name, Scheme::with_role(Role::Bound).name);
         let twin = name_in_2014(&provenance.scenario);
         let mut rows = Vec::new();
         let mut receiver_of_2014 = Vec::new();
         for count in clients {
-            let of = |scenario: &str, name: &str| {
+            let group = |scenario: &str, name: &str| {
                 let is = |label: &Label| {
                     (label.clients, &*label.scenario, &*label.scheme) == (count, scenario, name)
                 };
                 groups.iter().find(|group| group.label().is_some_and(is)).cloned().unwrap_or_default()
             };
-            let bound = of(&provenance.scenario, bound);
+            let bound = group(&provenance.scenario, bound);
             let rows_in = |scenario: &str, names: &[&str]| -> Vec<Row> {
-                let yardstick = of(scenario, baseline);
-                let row = |name: &&str| Row::new(name, count, &of(scenario, name), &yardstick, &bound);
+                let yardstick = group(scenario, baseline);
+                let row = |name: &&str| Row::new(name, count, &group(scenario, name), &yardstick, &bound);
                 names.iter().filter_map(row).collect()
             };
             rows.extend(rows_in(&provenance.scenario, &names));
@@ -526,7 +526,7 @@ impl Row {
             other_gain_over_stock_ci95: others.and_then(|gain| gain.ci95),
             share_of_udp: share_of(runs, bound),
             airtime: AirtimeShares::from_metrics(mean),
-            means: Means::of(mean),
+            means: Means::from_metrics(mean),
         })
     }
 }
@@ -551,8 +551,8 @@ pub(crate) fn goodput_of(group: &Group<'_>) -> Option<f64> {
 
 /// The goodput of `group` as a fraction of that of `bound`.
 pub(crate) fn share_of(group: &Group<'_>, bound: &Group<'_>) -> Option<f64> {
-    let (own, bound) = (goodput_of(group)?, goodput_of(bound)?);
-    (bound > 0.0).then(|| own / bound)
+    let (goodput, bound) = (goodput_of(group)?, goodput_of(bound)?);
+    (bound > 0.0).then(|| goodput / bound)
 }
 
 /// The gain of a group over another: of the first metric, a time, where both have it, else of the second.
@@ -646,8 +646,9 @@ mod tests {
             .collect();
         assert_eq!(beside, [(1, "stock", 3), (1, "hack-batch", 3), (2, "stock", 3), (2, "hack-batch", 3)]);
         let text = comparison.to_text(None);
-        let said = "with the receiver of 2014 (tcp.profile = \"classic\", one ACK per 2 segments): stock ";
-        assert_eq!(text.matches(said).count(), 2, "{text}");
+        let expected =
+            "with the receiver of 2014 (tcp.profile = \"classic\", one ACK per 2 segments): stock ";
+        assert_eq!(text.matches(expected).count(), 2, "{text}");
         // This is the scenario of the paper, run for run.
         let options = Options { scenario: "hack-2014-11n-150".into(), ..options(&["hack-batch", "stock"]) };
         let paper = compare(&options, Control::unattended()).unwrap();
@@ -659,7 +660,7 @@ mod tests {
     fn only_hack_over_wifi_is_held_against_2014() {
         let beside = |scenario: &str, schemes: &[&str], set: &[&str]| {
             let mut options = Options { scenario: scenario.into(), seeds: Some(1), ..options(schemes) };
-            options.assignments.extend(set.iter().map(|&said| said.to_owned()));
+            options.assignments.extend(set.iter().map(|&text| text.to_owned()));
             compare(&options, Control::unattended()).unwrap().receiver_of_2014.len()
         };
         assert_eq!(beside("wlan-11a-54", &["hack-timer"], &[]), 4);
@@ -708,8 +709,8 @@ mod tests {
         let text = comparison(&[]).to_text(None);
         for scheme in scheme::by_default() {
             assert!(text.contains(scheme.name), "{text}");
-            let is_said = text.contains(&format!("\n{}: {}\n", scheme.name, scheme.summary));
-            assert_eq!(is_said, scheme.role == Role::Transport, "{text}");
+            let is_described = text.contains(&format!("\n{}: {}\n", scheme.name, scheme.summary));
+            assert_eq!(is_described, scheme.role == Role::Transport, "{text}");
         }
     }
 }

@@ -257,8 +257,8 @@ impl Exploration {
             schemes.join(","),
             run.clients()
         );
-        for said in &self.options.against {
-            command.push_str(&format!(" --against {}", quoted(said)));
+        for other in &self.options.against {
+            command.push_str(&format!(" --against {}", quoted(other)));
         }
         for (name, value) in [("--from", from), ("--for", length)] {
             if let Some(value) = value {
@@ -361,7 +361,7 @@ impl Exploration {
 fn inks(schemes: &[&str]) -> Vec<Ink> {
     let mut inks: Vec<Ink> = schemes
         .iter()
-        .map(|name| SeriesStyle::of_scheme(name).map_or(Ink::Curve(0), |look| look.ink))
+        .map(|name| SeriesStyle::for_scheme(name).map_or(Ink::Curve(0), |look| look.ink))
         .collect();
     if let [one, other] = &mut inks[..]
         && one == other

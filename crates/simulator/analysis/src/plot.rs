@@ -51,11 +51,11 @@ impl Collected {
     /// Adds runs at the place with these assignments.
     pub fn add(&mut self, at: &[String], runs: &[RunSummary]) {
         for run in runs {
-            let Some(value) = self.column.of(run) else { continue };
-            let of = (at.to_vec(), run.label.scheme.clone(), run.label.clients);
-            let index = *self.known.entry(of.clone()).or_insert(self.groups.len());
+            let Some(value) = self.column.value(run) else { continue };
+            let key = (at.to_vec(), run.label.scheme.clone(), run.label.clients);
+            let index = *self.known.entry(key.clone()).or_insert(self.groups.len());
             if index == self.groups.len() {
-                self.groups.push((of.0, of.1, of.2, Vec::new()));
+                self.groups.push((key.0, key.1, key.2, Vec::new()));
             }
             // The group exists, because it was added above if it was missing.
             self.groups[index].3.push(value);
@@ -68,7 +68,7 @@ impl Collected {
     /// If no run has a value of the metric.
     pub fn sweep(&self, scenario: &str) -> Result<Sweep, InputError> {
         let point = |(at, scheme, clients, values): &'_ (Vec<String>, String, u32, Vec<f64>)| {
-            Mean::of(values.iter().copied()).map(|mean| (at.clone(), scheme.clone(), *clients, mean))
+            Mean::from_values(values.iter().copied()).map(|mean| (at.clone(), scheme.clone(), *clients, mean))
         };
         let means: Vec<_> = self.groups.iter().filter_map(point).collect();
         if means.is_empty() {
@@ -130,7 +130,7 @@ impl Plot {
     /// The curves through `points` of a sweep of `scenario`.
     fn sweep(&self, scenario: &str, points: &[Point<'_>]) -> Sweep {
         let places: Vec<&[String]> = points.iter().map(|point| point.at).collect();
-        let axis = Axis::of(&self.key, &places);
+        let axis = Axis::new(&self.key, &places);
         let counts: BTreeSet<u32> = points.iter().map(|point| point.clients).collect();
         let row = |point: &Point<'_>| {
             let others =
@@ -155,7 +155,7 @@ impl Plot {
             x_label: axis.label,
             x_names: axis.names,
             y_label: label(&name.replace('_', " "), unit),
-            ..Sweep::of_rows(scenario, &self.column, rows)
+            ..Sweep::from_rows(scenario, &self.column, rows)
         }
     }
 }
@@ -164,7 +164,7 @@ impl Plot {
 ///
 /// # Errors
 /// If the request names no metric or no swept key, or the sweep cannot be read.
-pub fn of_stored(words: &str, directory: &Directory) -> Result<Sweep, RunsError> {
+pub fn plot_directory(words: &str, directory: &Directory) -> Result<Sweep, RunsError> {
     let sweep = directory.sweep();
     let mut values = Plot::parse(words, &sweep.assignments(), sweep.clients())?.collected();
     for place in directory.places() {
@@ -175,7 +175,7 @@ pub fn of_stored(words: &str, directory: &Directory) -> Result<Sweep, RunsError>
 }
 
 /// Goodput along each swept key, of comparisons that are one sweep; empty if they are not.
-pub(crate) fn of_comparisons(comparisons: &[&Comparison]) -> Vec<Sweep> {
+pub(crate) fn from_comparisons(comparisons: &[&Comparison]) -> Vec<Sweep> {
     let Some(first) = comparisons.first() else { return Vec::new() };
     if comparisons.iter().any(|other| other.scenario != first.scenario || other.at.is_empty()) {
         return Vec::new();
@@ -275,10 +275,10 @@ struct Axis {
 }
 
 impl Axis {
-    fn of(key: &str, places: &[&[String]]) -> Self {
+    fn new(key: &str, places: &[&[String]]) -> Self {
         let values = first_seen(places.iter().map(|at| value_of(at, key)));
-        let one = |of: &dyn Fn(&str) -> Option<String>| {
-            let mut units = values.iter().map(|value| of(value));
+        let one = |unit: &dyn Fn(&str) -> Option<String>| {
+            let mut units = values.iter().map(|value| unit(value));
             let first = units.next().flatten()?;
             units.all(|unit| unit.as_ref() == Some(&first)).then_some(first)
         };
@@ -327,19 +327,19 @@ mod tests {
     #[test]
     fn a_plot_is_named_by_metric_and_swept_key() {
         let swept = places(&["1 ms", "5 ms"]);
-        let of = |words: &str, clients: &[u32]| Plot::parse(words, &swept, clients);
+        let parse = |words: &str, clients: &[u32]| Plot::parse(words, &swept, clients);
         let goodput = Plot { column: "goodput_mbps".into(), key: "wired.delay".into() };
         for words in ["goodput", "goodput:wired.delay", "goodput_bps:wired.delay", "goodput_mbps"] {
-            assert_eq!(of(words, &[1]).unwrap(), goodput, "{words}");
+            assert_eq!(parse(words, &[1]).unwrap(), goodput, "{words}");
         }
-        assert_eq!(of("queue_delay_p95:clients", &[1, 4]).unwrap().column, "queue_delay_p95_ms");
-        for (words, clients, said) in [
+        assert_eq!(parse("queue_delay_p95:clients", &[1, 4]).unwrap().column, "queue_delay_p95_ms");
+        for (words, clients, expected) in [
             ("godput", &[1][..], "no metric \"godput\", did you mean \"goodput\"?"),
             ("goodput:tcp.sack", &[1], "tcp.sack is not swept; allowed: goodput:wired.delay"),
             ("goodput", &[1, 4], "2 keys are swept; allowed: goodput:wired.delay, goodput:clients"),
         ] {
-            let error = of(words, clients).unwrap_err().to_string();
-            assert!(error.contains(said), "{said}: {error}");
+            let error = parse(words, clients).unwrap_err().to_string();
+            assert!(error.contains(expected), "{expected}: {error}");
         }
         let error = Plot::parse("goodput", &places(&["1 ms"]), &[1]).unwrap_err().to_string();
         assert!(error.contains("a key with several values in --sweep"), "{error}");
@@ -350,7 +350,7 @@ mod tests {
         let axis = |values: &[&str]| {
             let places = places(values);
             let places: Vec<&[String]> = places.iter().map(Vec::as_slice).collect();
-            let axis = Axis::of("wired.delay", &places);
+            let axis = Axis::new("wired.delay", &places);
             let positions: Vec<f64> = places.iter().map(|at| axis.position(at)).collect();
             (axis.label, positions)
         };

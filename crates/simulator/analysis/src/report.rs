@@ -102,7 +102,7 @@ fn write_page(report: &Report, directory: &Path) -> Result<PathBuf, RunsError> {
 fn index(reports: &[Report]) -> Markup {
     let comparisons: Vec<&Comparison> = reports.iter().filter_map(Report::comparison).collect();
     let swept =
-        if comparisons.len() == reports.len() { plot::of_comparisons(&comparisons) } else { Vec::new() };
+        if comparisons.len() == reports.len() { plot::from_comparisons(&comparisons) } else { Vec::new() };
     let title = match (swept.first(), reports.first()) {
         (Some(_), Some(first)) => {
             let places = count(reports.len() as u64, "setting");
@@ -244,14 +244,14 @@ fn goodput_section(comparison: &Comparison) -> Markup {
             label: goodput(row),
             value: row.goodput_bps_mean / 1e6,
             interval: row.goodput_bps_ci95.map(|ci| ci / 1e6),
-            said: None,
+            reference: None,
         };
         let chart = DotChart {
             alt: alt("goodput per scheme, the largest on top", rows, comparison),
             axis: "goodput, Mb/s".to_owned(),
             also: also.clone(),
             dots: rows.iter().map(dot).collect(),
-            baseline: Some(Scheme::of_role(Role::Baseline).name.to_owned()),
+            baseline: Some(Scheme::with_role(Role::Baseline).name.to_owned()),
             ..DotChart::default()
         };
         Shown::dots(&chart)
@@ -282,9 +282,9 @@ fn adoption_section(comparison: &Comparison) -> Markup {
         @if !mixed.is_empty() {
             section {
                 h2 { "Who switches" }
-                @for (said, table) in &mixed {
-                    p { (said) "." }
-                    (scroller(said, &table_markup(None, table)))
+                @for (title, table) in &mixed {
+                    p { (title) "." }
+                    (scroller(title, &table_markup(None, table)))
                 }
             }
         }
@@ -438,8 +438,8 @@ pub fn table_html(comparison: &Comparison) -> String {
 }
 
 fn table(comparison: &Comparison) -> Markup {
-    let of = |clients| ranked(comparison, clients);
-    let rows: Vec<&Row> = comparison.client_counts().into_iter().flat_map(of).collect();
+    let ranked_rows = |clients| ranked(comparison, clients);
+    let rows: Vec<&Row> = comparison.client_counts().into_iter().flat_map(ranked_rows).collect();
     table_markup(None, &numbers_table(&rows))
 }
 
@@ -545,8 +545,8 @@ mod tests {
             ..Options::default()
         };
         let comparison = compare(&options, Control::unattended()).unwrap();
-        let of: Vec<&str> = comparison.completions.iter().map(|times| times.scheme.as_str()).collect();
-        assert_eq!(of, ["stock", "tcp-l4"]);
+        let schemes: Vec<&str> = comparison.completions.iter().map(|times| times.scheme.as_str()).collect();
+        assert_eq!(schemes, ["stock", "tcp-l4"]);
         for times in &comparison.completions {
             assert_eq!(times.steps.len(), 1 + 2 * 2, "two clients, two seeds: {:?}", times.steps);
             let rows = comparison.rows.iter().find(|row| row.scheme == times.scheme).unwrap();

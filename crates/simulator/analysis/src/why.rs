@@ -115,7 +115,7 @@ pub struct AckWays {
 
 impl AckWays {
     /// The values of a group; `None` if no station uses TCP/HACK.
-    fn of(group: &Group<'_>) -> Option<Self> {
+    fn from_group(group: &Group<'_>) -> Option<Self> {
         Some(Self {
             compressed_acks: group.mean_of("compressed_acks")?,
             thinned_acks: group.mean_of("thinned_acks")?,
@@ -198,35 +198,36 @@ pub struct Evidence {
 ///
 /// # Errors
 /// Same as [`compare::compare`].
-pub fn of_scenario(options: &Options, scope: Scope, control: Control<'_>) -> Result<Why, RunsError> {
+pub fn explain_scenario(options: &Options, scope: Scope, control: Control<'_>) -> Result<Why, RunsError> {
     // Checked before anything runs.
     two(&options.schemes)?;
     let (provenance, records) = compare::records(options, control)?;
-    of_records(&provenance, &records, &options.schemes, scope)
+    explain_runs(&provenance, &records, &options.schemes, scope)
 }
 
 /// Explains the comparison stored in `directory`: for `schemes`, or for the best scheme and the baseline.
 ///
 /// # Errors
 /// If there is no comparison, or it does not include these schemes.
-pub fn of_directory(directory: &Path, schemes: &[String], scope: Scope) -> Result<Why, RunsError> {
+pub fn explain_directory(directory: &Path, schemes: &[String], scope: Scope) -> Result<Why, RunsError> {
     let (provenance, records) = Store::existing(directory).read()?;
     if records.iter().any(|record| record.label.x.is_some()) {
         let what = format!("{} has a sweep along an axis", directory.display());
         return Err(InputError::new("tacit why", what).allowed("results of tacit compare").into());
     }
-    of_records(&provenance, &records, schemes, scope)
+    explain_runs(&provenance, &records, schemes, scope)
 }
 
-fn of_records(
+fn explain_runs(
     provenance: &Provenance,
     records: &[RunSummary],
     schemes: &[String],
     scope: Scope,
 ) -> Result<Why, RunsError> {
     let named = two(schemes)?;
-    let own = |group: &Group<'_>| group.label().is_some_and(|label| label.scenario == provenance.scenario);
-    let groups: Vec<Group<'_>> = aggregate::groups(records).into_iter().filter(own).collect();
+    let of_scenario =
+        |group: &Group<'_>| group.label().is_some_and(|label| label.scenario == provenance.scenario);
+    let groups: Vec<Group<'_>> = aggregate::groups(records).into_iter().filter(of_scenario).collect();
     let mut clients: Vec<u32> = groups.iter().filter_map(|group| Some(group.label()?.clients)).collect();
     clients.sort_unstable();
     clients.dedup();
@@ -274,7 +275,7 @@ fn contest<'a>(groups: Vec<&Group<'a>>, named: &[&Scheme], scope: Scope) -> Opti
     let mut ranked: Vec<(f64, Group<'a>)> = groups
         .into_iter()
         .filter(|group| match named {
-            [] => name(group) != Scheme::of_role(Role::Bound).name,
+            [] => name(group) != Scheme::with_role(Role::Bound).name,
             asked => asked.iter().any(|scheme| scheme.name == name(group)),
         })
         .filter_map(|group| Some((group.mean(goodput)?.mean, group.clone())))
@@ -284,7 +285,7 @@ fn contest<'a>(groups: Vec<&Group<'a>>, named: &[&Scheme], scope: Scope) -> Opti
     let mut ranked = ranked.into_iter().map(|(_, group)| group);
     let best = ranked.next()?;
     let others: Vec<Group<'a>> = ranked.collect();
-    let baseline = others.iter().find(|group| name(group) == Scheme::of_role(Role::Baseline).name);
+    let baseline = others.iter().find(|group| name(group) == Scheme::with_role(Role::Baseline).name);
     let other = baseline.or(others.first())?.clone();
     Some((best, other))
 }
@@ -319,16 +320,16 @@ enum Share {
 
 impl Share {
     /// The fraction in a run; zero for a use that does not apply.
-    fn of(self, run: &RunSummary) -> f64 {
+    fn in_run(self, run: &RunSummary) -> f64 {
         let airtime = |what| run.metric(&airtime_name(what)).unwrap_or(0.0);
         match self {
             Self::Whole(what) => airtime(what),
             Self::OfAcks(what) => airtime(what).min(for_acks(run, what)),
-            Self::OfData(what) => airtime(what) - Self::OfAcks(what).of(run),
-            Self::Data => airtime(AirtimeUse::Data) + Self::OfData(AirtimeUse::Retransmission).of(run),
+            Self::OfData(what) => airtime(what) - Self::OfAcks(what).in_run(run),
+            Self::Data => airtime(AirtimeUse::Data) + Self::OfData(AirtimeUse::Retransmission).in_run(run),
             // A packet in transmission at the start of the window is counted completely.
             Self::Carried => run.metric("first_way_utilisation").unwrap_or(0.0).min(1.0),
-            Self::Unused => 1.0 - Self::Carried.of(run),
+            Self::Unused => 1.0 - Self::Carried.in_run(run),
             Self::Station(part) => part.share(run),
         }
     }
@@ -347,7 +348,7 @@ fn for_acks(run: &RunSummary, what: AirtimeUse) -> f64 {
         AirtimeUse::LinkAck => share("tcp_ack_link_ack_ms"),
         // First transmissions are a separate use.
         AirtimeUse::Retransmission => {
-            share("tcp_ack_ppdu_time_ms") - Share::Whole(AirtimeUse::TcpAck).of(run)
+            share("tcp_ack_ppdu_time_ms") - Share::Whole(AirtimeUse::TcpAck).in_run(run)
         }
         _ => 0.0,
     };
@@ -357,7 +358,7 @@ fn for_acks(run: &RunSummary, what: AirtimeUse) -> f64 {
 fn account(winner: &Group<'_>, other: &Group<'_>, scope: Scope) -> Option<Account> {
     let resource = scope.resource(&[winner, other])?;
     let goodput = Column::named(scope.goodput())?;
-    let (own, beside) = (winner.mean(goodput)?, other.mean(goodput)?);
+    let (winner_mean, other_mean) = (winner.mean(goodput)?, other.mean(goodput)?);
     let Gain { of_means: gain, ci95 } = winner.gain_over(other, goodput)?;
     let uses = uses(resource);
     let busy = |group: &Group<'_>| Some(1.0 - shares(group, &uses)?.last()?.clamp(0.0, 1.0));
@@ -367,9 +368,9 @@ fn account(winner: &Group<'_>, other: &Group<'_>, scope: Scope) -> Option<Accoun
             goodput_bps: mean.mean,
             goodput_bps_ci95: mean.ci95,
             busy: busy(group)?,
-            hack: AckWays::of(group),
-            rounds: Rounds::of(group),
-            links: Links::of(group),
+            hack: AckWays::from_group(group),
+            rounds: Rounds::from_group(group),
+            links: Links::from_group(group),
         })
     };
     let differs = gain > ci95.unwrap_or(0.0);
@@ -377,21 +378,21 @@ fn account(winner: &Group<'_>, other: &Group<'_>, scope: Scope) -> Option<Accoun
     let sum: f64 = parts.iter().map(|part| part.contribution_bps).sum();
     Some(Account {
         clients: winner.label()?.clients,
-        seeds: own.count.min(beside.count),
-        winner: side(winner, own)?,
-        other: side(other, beside)?,
+        seeds: winner_mean.count.min(other_mean.count),
+        winner: side(winner, winner_mean)?,
+        other: side(other, other_mean)?,
         gain,
         gain_ci95: ci95,
         differs,
         resource,
-        error_bps: if differs { own.mean - beside.mean - sum } else { 0.0 },
+        error_bps: if differs { winner_mean.mean - other_mean.mean - sum } else { 0.0 },
         parts,
     })
 }
 
 /// The mean fraction of each use over the runs of a group.
 fn shares(group: &Group<'_>, uses: &[Use]) -> Option<Vec<f64>> {
-    let mean = |wanted: &Use| Some(Mean::of(group.runs().map(|run| wanted.share.of(run)))?.mean);
+    let mean = |wanted: &Use| Some(Mean::from_values(group.runs().map(|run| wanted.share.in_run(run)))?.mean);
     uses.iter().map(mean).collect()
 }
 
@@ -412,26 +413,26 @@ pub(crate) fn fullest(groups: &[&Group<'_>]) -> Option<Resource> {
 fn parts(winner: &Group<'_>, other: &Group<'_>, scope: Scope, uses: &[Use]) -> Option<Vec<Part>> {
     let goodput = Column::named(scope.goodput())?;
     let (a, b) = (winner.mean(goodput)?.mean, other.mean(goodput)?.mean);
-    let (own, beside) = (shares(winner, uses)?, shares(other, uses)?);
+    let (winner_shares, other_shares) = (shares(winner, uses)?, shares(other, uses)?);
     let mut parts = Vec::new();
-    for ((wanted, own), beside) in uses.iter().zip(own).zip(beside) {
-        if own == 0.0 && beside == 0.0 {
+    for ((wanted, winner_share), other_share) in uses.iter().zip(winner_shares).zip(other_shares) {
+        if winner_share == 0.0 && other_share == 0.0 {
             continue;
         }
         // Each pair of runs has its own account. The spread of these is the uncertainty of the contribution.
         let of_pairs = winner.pairs(other).filter_map(|(run, twin)| {
             let goodput = |run: &RunSummary| run.metric(scope.goodput());
-            Some(goodput(run)? * wanted.share.of(twin) - goodput(twin)? * wanted.share.of(run))
+            Some(goodput(run)? * wanted.share.in_run(twin) - goodput(twin)? * wanted.share.in_run(run))
         });
         let evidence = wanted.evidence.iter().filter_map(|metric| {
             Some(Evidence { metric, values: [winner.mean_of(metric)?, other.mean_of(metric)?] })
         });
         parts.push(Part {
             name: wanted.name,
-            contribution_bps: a * beside - b * own,
-            contribution_bps_ci95: Mean::of(of_pairs).and_then(|mean| mean.ci95),
+            contribution_bps: a * other_share - b * winner_share,
+            contribution_bps_ci95: Mean::from_values(of_pairs).and_then(|mean| mean.ci95),
             unexplained: wanted.share.is_unexplained(),
-            ms_per_mb: [own / a, beside / b].map(|seconds_per_bit| seconds_per_bit * 8e6 * 1e3),
+            ms_per_mb: [winner_share / a, other_share / b].map(|seconds_per_bit| seconds_per_bit * 8e6 * 1e3),
             evidence: evidence.collect(),
         });
     }

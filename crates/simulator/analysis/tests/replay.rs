@@ -23,9 +23,9 @@ fn each_row_of_a_comparison_replays() {
     let schemes: Vec<_> = rows.iter().map(|row| row.scheme.as_deref().unwrap()).collect();
     assert_eq!(schemes, ["stock", "stock", "tcp-l4", "tcp-l4", "udp", "udp"]);
     assert!(replay(&directory.path().join("runs.parquet"), Some(6)).unwrap().same);
-    for (row, said) in [(None, "has 6 runs"), (Some(0), "out of range"), (Some(7), "1 to 6")] {
+    for (row, expected) in [(None, "has 6 runs"), (Some(0), "out of range"), (Some(7), "1 to 6")] {
         let error = replay(directory.path(), row).unwrap_err().to_string();
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
     let error = replay(&directory.path().join("flows.parquet"), None).unwrap_err().to_string();
     assert!(error.contains("not a result of runs"), "{error}");

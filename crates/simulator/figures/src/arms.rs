@@ -5,7 +5,7 @@ use std::sync::Arc as Shared;
 
 use super::downloads;
 use super::figure::{Claim, Figure, Findings, Kind, VariantNames};
-use super::live_runs::{Made, MakeLive, TransferPoint, TransferReport};
+use super::live_runs::{LiveOutcome, MakeLive, TransferPoint, TransferReport};
 use super::measure::{Curves, Measure, same};
 use super::metrics::check_metric;
 use super::plot_data::PlotData;
@@ -68,7 +68,7 @@ impl Kind for Transfers {
             && measure.curves().all(|curve| curves.iter().any(|name| name == curve))
     }
 
-    fn make_live(&self, quick: bool, make: &mut dyn MakeLive) -> Result<Option<Made>, RunsError> {
+    fn make_live(&self, quick: bool, make: &mut dyn MakeLive) -> Result<Option<LiveOutcome>, RunsError> {
         Ok(Some(match make.skip_reason()? {
             Some(skip_reason) => Err(skip_reason),
             None => Ok(self.shortened(quick).measured(make)?),
@@ -84,10 +84,10 @@ impl Kind for Transfers {
     }
 
     fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Findings, RunsError> {
-        let made = self.shortened(making.options.quick);
+        let transfers = self.shortened(making.options.quick);
         let live = making.options.live.get(&figure.id);
-        let results = saved::read_or_made(&figure.id, making, || made.compared(live, making))?;
-        Ok(made.findings(figure, results))
+        let results = saved::read_or_make(&figure.id, making, || transfers.compared(live, making))?;
+        Ok(transfers.findings(figure, results))
     }
 }
 
@@ -144,13 +144,13 @@ impl Transfers {
             // The picture as text.
             measurements: results.points.iter().map(|point| self.line(point)).collect(),
             disturbance: Box::new(move |claim, _| self.disturbance(&results, claim)),
-            ..Findings::of_curves(drawn)
+            ..Findings::from_curves(drawn)
         }
     }
 
     /// What disturbed the points to which `claim` refers.
     fn disturbance(&self, results: &Transferred, claim: &Claim) -> Option<String> {
-        let measure = claim.measure.of_curves()?;
+        let measure = claim.measure.as_curves()?;
         let concerned = |point: &&Point| {
             let curve = std::slice::from_ref(&point.curve);
             let reads = |x: f64| measure.reads(curve, x);
@@ -162,13 +162,13 @@ impl Transfers {
                     reads(point.x)
                 }
         };
-        let said = results
+        let disturbances = results
             .points
             .iter()
             .filter(concerned)
             .filter_map(|point| Some(format!("{}: {}", self.place(point), point.disturbed.as_ref()?)));
-        let said: Vec<String> = said.collect();
-        (!said.is_empty()).then(|| said.join("; "))
+        let disturbances: Vec<String> = disturbances.collect();
+        (!disturbances.is_empty()).then(|| disturbances.join("; "))
     }
 
     /// A point as text.
@@ -246,7 +246,7 @@ fn live_row(transfers: &Transfers, report: &TransferReport) -> Row {
     let steady = report.mbps.get(transfers.length.from_s as usize..).unwrap_or_default();
     let goodput = match (transfers.length.megabytes, report.file) {
         (Some(_), file) => file.map(|(bytes, seconds)| bytes as f64 * 8e-6 / seconds),
-        (None, _) => Mean::of(steady.iter().copied()).map(|mean| mean.mean),
+        (None, _) => Mean::from_values(steady.iter().copied()).map(|mean| mean.mean),
     };
     let file_s = transfers.length.megabytes.and(report.file).map(|(_, seconds)| seconds);
     let (data, acks) =

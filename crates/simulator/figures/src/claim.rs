@@ -14,7 +14,7 @@ pub(super) struct Claim<M> {
     pub text: String,
     pub unit: String,
     pub measure: M,
-    pub said: Judgement,
+    pub statement: Judgement,
     /// The allowed range of the value in a whole run, if the statement does not decide.
     range: Option<Range>,
     /// How to judge quick runs, if different.
@@ -85,7 +85,7 @@ impl Range {
     }
 
     /// The range from the minimum to the maximum of `numbers`; `None` if there are none.
-    pub(super) fn of(numbers: impl IntoIterator<Item = f64>) -> Option<Self> {
+    pub(super) fn spanning(numbers: impl IntoIterator<Item = f64>) -> Option<Self> {
         numbers
             .into_iter()
             .map(|number| Self { low: number, high: number })
@@ -167,21 +167,21 @@ const SHARES: [&str; 2] = ["%", "points"];
 const REGRESSION: &str = "regression";
 
 impl<M> Claim<M> {
-    /// Reads `[[claim]]`. `said_by` is the default source of values in this figure.
+    /// Reads `[[claim]]`. `default_source` is the default source of values in this figure.
     pub fn read(
         section: Section<'_>,
-        said_by: &str,
+        default_source: &str,
         measure: impl FnOnce(Section<'_>) -> Result<M, InputError>,
     ) -> Result<Self, InputError> {
-        let (said, range) = match section.optional("regression", range)? {
+        let (statement, range) = match section.optional("regression", range)? {
             Some(range) => (Judgement::Regression, Some(range)),
-            None => read_reference(&section, said_by)?,
+            None => read_reference(&section, default_source)?,
         };
         let claim = Self {
             text: section.required("text", text)?,
             unit: section.or("unit", String::new(), text)?,
             measure: measure(section.section("measure")?)?,
-            said,
+            statement,
             range,
             quick: section.optional("quick", quick)?,
         };
@@ -223,7 +223,7 @@ impl<M> Claim<M> {
 
     /// The value from another source.
     pub fn reference(&self) -> Option<&Reference> {
-        match &self.said {
+        match &self.statement {
             Judgement::Value(reference) => Some(reference),
             Judgement::Regression => None,
         }
@@ -256,7 +256,7 @@ impl<M> Claim<M> {
             paper: reference.map(|reference| reference.value),
             tolerance: reference.map(|reference| reference.tolerance),
             bound: reference.map(|reference| reference.bound),
-            said: match (reference, range) {
+            statement: match (reference, range) {
                 (Some(reference), _) => reference.words(),
                 (None, range) => range.map_or_else(String::new, |range| range.to_string()),
             },
@@ -275,12 +275,15 @@ impl<M> Claim<M> {
 }
 
 /// Reads a value with its tolerance, and the range of the measured value if the claim is missed.
-fn read_reference(section: &Section<'_>, said_by: &str) -> Result<(Judgement, Option<Range>), InputError> {
+fn read_reference(
+    section: &Section<'_>,
+    default_source: &str,
+) -> Result<(Judgement, Option<Range>), InputError> {
     let value = section.required("paper", number)?;
     let bounds = [("at-least", Bound::AtLeast), ("at-most", Bound::AtMost)];
     let reference = Reference {
         value,
-        source: section.or("source", said_by.to_owned(), text)?,
+        source: section.or("source", default_source.to_owned(), text)?,
         tolerance: section.required("tolerance", |tolerated| tolerance(tolerated, value))?,
         bound: section.or("bound", Bound::Both, one_of(&bounds))?,
         deviation: section.optional("deviation", text)?,
@@ -349,7 +352,7 @@ pub struct ClaimOutcome {
     pub bound: Option<Bound>,
     /// The statement, without its unit.
     #[serde(skip)]
-    pub said: String,
+    pub statement: String,
     /// Unit of all numbers.
     pub unit: String,
     /// The measured value; null if it is unavailable.
@@ -420,7 +423,7 @@ pub(super) enum Origin {
 
 impl Origin {
     /// By the source of the value, which may have words behind it.
-    pub fn of(source: &str) -> Self {
+    pub fn from_source(source: &str) -> Self {
         let begins = |with: &[&str]| with.iter().any(|word| source.starts_with(word));
         if begins(&["goal"]) {
             Self::Goal
@@ -514,8 +517,8 @@ mod tests {
         assert_eq!(verdict(&quick, 85.0, false).0, Verdict::Missed);
         // Whole runs satisfy it. Short runs do not, which is stated.
         let whole = format!("{PLAIN}quick = [80, 90]\n");
-        let said = Some("in short; whole runs meet it".into());
-        assert_eq!(verdict(&whole, 85.0, true), (Verdict::Missed, said));
+        let reason = Some("in short; whole runs meet it".into());
+        assert_eq!(verdict(&whole, 85.0, true), (Verdict::Missed, reason));
         assert_eq!(verdict(&whole, 100.0, false), (Verdict::Pass, None));
         assert_eq!(verdict(&whole, 100.0, true).0, Verdict::Fail);
         assert_eq!(verdict(&whole, 85.0, false).0, Verdict::Fail);
@@ -526,7 +529,7 @@ mod tests {
         let bound = "text = \"t\"\nregression = [9, 13]\nunit = \"%\"\n";
         let kept = read(bound).unwrap().judge(Some(11.0), None, false);
         assert_eq!((kept.verdict, kept.pass, kept.source.as_str()), (Verdict::Kept, false, "regression"));
-        assert_eq!((kept.said.as_str(), kept.paper), ("9 to 13", None));
+        assert_eq!((kept.statement.as_str(), kept.paper), ("9 to 13", None));
         assert_eq!(
             verdict(bound, 14.0, false),
             (Verdict::Fail, Some("not within 9 to 13, as it was before".into()))
@@ -537,7 +540,7 @@ mod tests {
     fn claims_that_cannot_be_judged_are_refused() {
         let at_least =
             "text = \"t\"\npaper = 100\nbound = \"at-least\"\ntolerance = 0\ndeviation = \"why\"\n";
-        for (toml, said) in [
+        for (toml, expected) in [
             (MISSED.replace("measured = [80, 90]", ""), "a missed claim states the range"),
             (format!("{PLAIN}measured = [80, 90]\n"), "belongs to a deviation"),
             (MISSED.replace("90]", "95]"), "80 to 95 is not missed all over: 100 ± 5 is claimed"),
@@ -560,7 +563,7 @@ mod tests {
             ("text = \"t\"\nregression = [1, 2]\npaper = 1\n".into(), "paper"),
         ] {
             let error = read(&toml).unwrap_err().to_string();
-            assert!(error.contains(said), "{said}: {error}");
+            assert!(error.contains(expected), "{expected}: {error}");
         }
     }
 }

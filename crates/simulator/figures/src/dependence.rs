@@ -97,8 +97,9 @@ impl Depends {
     ) -> Dependence {
         let runs = [(self.plain.as_str(), plain)].into_iter().chain(variants.iter().copied());
         let mut x = if self.x.is_empty() { sweep.axis.values.clone() } else { self.x.clone() };
-        let made = |at: f64| runs.clone().any(|(_, records)| records.iter().any(|record| at_x(record, at)));
-        x.retain(|at| made(*at));
+        let has_runs =
+            |at: f64| runs.clone().any(|(_, records)| records.iter().any(|record| at_x(record, at)));
+        x.retain(|at| has_runs(*at));
         let column = self.column.as_deref().unwrap_or(&sweep.column);
         let row = |(name, records): (&str, &[RunSummary])| DependenceRow {
             name: name.to_owned(),
@@ -106,23 +107,24 @@ impl Depends {
         };
         let rows = runs.clone().map(row).collect();
         let measure = match &self.over {
-            Some(over) => format!("gain of {} over {over}", self.of),
-            None => format!("{} of {}", sweep.y_label_of(column), self.of),
+            Some(over) => format!("gain of {} over {over}", self.curve),
+            None => format!("{} of {}", sweep.y_label_of(column), self.curve),
         };
         Dependence { measure, unit: self.unit.clone(), x_label: sweep.x_label.clone(), x, rows }
     }
 
     fn cell(&self, sweep: &Sweep, records: &[RunSummary], column: &str, x: f64) -> Option<DependenceCell> {
         let column = Column::named(column)?;
-        let group =
-            |scheme: &str| Group::of(records.iter().filter(|run| run.label.scheme == scheme && at_x(run, x)));
-        let of = group(&self.of);
-        let (value, ci95) = sweep.middle(&of, column)?;
+        let group = |scheme: &str| {
+            Group::new(records.iter().filter(|run| run.label.scheme == scheme && at_x(run, x)))
+        };
+        let runs = group(&self.curve);
+        let (value, ci95) = sweep.middle(&runs, column)?;
         let Some(over) = &self.over else {
             return Some(DependenceCell { value, ci95, from: None, to: None });
         };
         let over = group(over);
-        let (gain, ci95) = sweep.gain(&of, &over, column)?;
+        let (gain, ci95) = sweep.gain(&runs, &over, column)?;
         Some(DependenceCell {
             value: gain * 100.0,
             ci95: ci95.map(|ci95| ci95 * 100.0),

@@ -298,9 +298,9 @@ tolerance = 0
         let mut machine = machine(disturbed);
         let outcome = mock::outcome(FIGURE, false, &mut machine, None);
         assert_eq!(machine.rounds.into_inner(), [4], "two arms with two hops");
-        let said = outcome.claims[0].skipped.as_deref();
+        let skipped = outcome.claims[0].skipped.as_deref();
         assert_eq!(
-            said,
+            skipped,
             Some("live rre: 2 of 2 runs not valid: busy; live cubic: 2 of 2 runs not valid: busy")
         );
     }
@@ -309,8 +309,8 @@ tolerance = 0
     fn a_download_that_fails_is_not_one_that_took_a_moment() {
         for (status, expected) in [(0, "took 1.5 0.2\n"), (7, "")] {
             let script = format!("curl() {{ echo took 1.5 0.2; return {status}; }}; {} get; true", get(60));
-            let said = std::process::Command::new("sh").args(["-c", &script]).output().unwrap().stdout;
-            assert_eq!(String::from_utf8(said).unwrap(), expected);
+            let stdout = std::process::Command::new("sh").args(["-c", &script]).output().unwrap().stdout;
+            assert_eq!(String::from_utf8(stdout).unwrap(), expected);
         }
     }
 
@@ -335,7 +335,7 @@ tolerance = 0
 
     #[test]
     fn what_single_transfers_have_is_refused() {
-        for (from, to, said) in [
+        for (from, to, expected) in [
             ("megabytes = 1\n", "", "nor without megabytes"),
             ("medians = 5", "medians = 5\nbackground = 1", "not with background"),
             ("medians = 5", "medians = 5\nx = { key = \"wifi.rate\", values = [1] }", "x"),
@@ -345,7 +345,7 @@ tolerance = 0
             let text = FIGURE.replacen(from, to, 1);
             assert_ne!(text, FIGURE);
             let error = Figure::parse("x", "x.toml", &text).unwrap_err().to_string();
-            assert!(error.contains(said), "{said}: {error}");
+            assert!(error.contains(expected), "{expected}: {error}");
         }
     }
 

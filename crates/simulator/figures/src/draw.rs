@@ -51,7 +51,7 @@ fn distributions(figure: &Figure, drawn: &PlotData) -> Vec<LineChart> {
     let chart = |(index, variant): (usize, Option<&str>)| {
         let curves = drawn.curves.curves.iter();
         let line = |curve: &Curve| {
-            let values = drawn.of_each_seed(variant).filter_map(|curves| curves.named(&curve.name));
+            let values = drawn.seed_curves(variant).filter_map(|curves| curves.named(&curve.name));
             let values = values.filter_map(|curve| line(curve).points.first().map(|(_, value)| *value));
             distribution(&curve.name, values.collect())
         };
@@ -115,15 +115,15 @@ fn line(curve: &Curve) -> Line {
 
 /// The curves that the panel of gains and the claims refer to.
 pub(super) fn concerned(figure: &Figure) -> Vec<String> {
-    let gain = figure.plot.gain.iter().flat_map(|gain| [gain.of.as_str(), &gain.over]);
-    let measures = figure.claims.iter().filter_map(|claim| claim.measure.of_curves());
+    let gain = figure.plot.gain.iter().flat_map(|gain| [gain.curve.as_str(), &gain.over]);
+    let measures = figure.claims.iter().filter_map(|claim| claim.measure.as_curves());
     gain.chain(measures.flat_map(Measure::curves)).map(str::to_owned).collect()
 }
 
 /// Whether a claimed gain is shown in the panel of gains.
 fn in_panel(figure: &Figure, claim: &Claim) -> bool {
-    let Some(measure) = claim.measure.of_curves() else { return false };
-    let panel = figure.plot.gain.as_ref().map(|gain| (gain.of.as_str(), gain.over.as_str()));
+    let Some(measure) = claim.measure.as_curves() else { return false };
+    let panel = figure.plot.gain.as_ref().map(|gain| (gain.curve.as_str(), gain.over.as_str()));
     panel.is_some() && measure.gain() == panel && measure.plotted().is_some()
 }
 
@@ -133,7 +133,7 @@ type LabelledMark<'a> = (Mark, &'a str);
 /// Marks for claims about the drawn curves. A claimed gain becomes the value it implies for its curve.
 fn marks<'a>(figure: &'a Figure, curves: &Curves) -> Vec<LabelledMark<'a>> {
     let mark = |claim: &'a Claim| {
-        let measure = claim.measure.of_curves()?;
+        let measure = claim.measure.as_curves()?;
         let (name, (from, to)) = measure.plotted()?;
         let line = curves.curves.iter().position(|curve| curve.name == name)?;
         let (from, to) = ends(curves.curves[line].points.iter().map(|(x, _)| *x), from, to)?;
@@ -142,10 +142,10 @@ fn marks<'a>(figure: &'a Figure, curves: &Curves) -> Vec<LabelledMark<'a>> {
             return None;
         }
         let at = |value: f64| measure.implied(curves, from, value);
-        let said = claim.reference()?;
-        let (low, high) = said.ends();
-        let mark = Mark { line, from, to, y: at(said.value)?, low: at(low)?, high: at(high)? };
-        Some((mark, said.source.as_str()))
+        let reference = claim.reference()?;
+        let (low, high) = reference.ends();
+        let mark = Mark { line, from, to, y: at(reference.value)?, low: at(low)?, high: at(high)? };
+        Some((mark, reference.source.as_str()))
     };
     figure.claims.iter().filter(|claim| !in_panel(figure, claim)).filter_map(mark).collect()
 }
@@ -158,10 +158,10 @@ fn ends(places: impl Iterator<Item = f64>, from: f64, to: f64) -> Option<(f64, f
 }
 
 /// The first mark for each curve and place, and the names of the sources.
-fn named(said: Vec<LabelledMark<'_>>) -> (Vec<Mark>, String) {
+fn named(labelled: Vec<LabelledMark<'_>>) -> (Vec<Mark>, String) {
     let mut marks: Vec<Mark> = Vec::new();
     let mut names: Vec<&str> = Vec::new();
-    for (mark, source) in said {
+    for (mark, source) in labelled {
         let there =
             |other: &Mark| other.line == mark.line && same(other.from, mark.from) && same(other.to, mark.to);
         if marks.iter().any(there) {
@@ -177,28 +177,31 @@ fn named(said: Vec<LabelledMark<'_>>) -> (Vec<Mark>, String) {
 
 fn gain_panel(figure: &Figure, drawn: &PlotData, gain: &Gain) -> LineChart {
     let curve = |name: &str| drawn.curves.named(name).map(line);
-    let (of, over) = (curve(&gain.of).unwrap_or_default(), curve(&gain.over).unwrap_or_default());
-    let gained = |(x, value): &(f64, f64)| {
+    let (gained, over) = (curve(&gain.curve).unwrap_or_default(), curve(&gain.over).unwrap_or_default());
+    let gain_at = |(x, value): &(f64, f64)| {
         let (_, base) = over.points.iter().find(|(other, base)| same(*x, *other) && *base > 0.0)?;
         Some((*x, aggregate::gain(*value, *base) * 100.0))
     };
-    let points: Vec<(f64, f64)> = of.points.iter().filter_map(gained).collect();
-    let mark = |claim: &Claim, said: &Reference| {
-        let measure = claim.measure.of_curves()?;
+    let points: Vec<(f64, f64)> = gained.points.iter().filter_map(gain_at).collect();
+    let mark = |claim: &Claim, reference: &Reference| {
+        let measure = claim.measure.as_curves()?;
         let (_, (from, to)) = measure.plotted()?;
         let (from, to) = ends(points.iter().map(|(x, _)| *x), from, to)?;
-        let (low, high) = said.ends();
-        Some(Mark { line: 0, from, to, y: said.value, low, high })
+        let (low, high) = reference.ends();
+        Some(Mark { line: 0, from, to, y: reference.value, low, high })
     };
     let claims = figure.claims.iter().filter(|claim| in_panel(figure, claim));
-    let said = claims.filter_map(|claim| Some((claim, claim.reference()?)));
-    let (marks, marks_name) =
-        named(said.filter_map(|(claim, said)| Some((mark(claim, said)?, said.source.as_str()))).collect());
+    let claims = claims.filter_map(|claim| Some((claim, claim.reference()?)));
+    let (marks, marks_name) = named(
+        claims
+            .filter_map(|(claim, reference)| Some((mark(claim, reference)?, reference.source.as_str())))
+            .collect(),
+    );
     LineChart {
         x: drawn.x.clone(),
         y: "gain (%)".to_owned(),
         log_x: figure.plot.log_x,
-        lines: vec![Line { name: format!("{} over {}", gain.of, gain.over), points, ..Line::default() }],
+        lines: vec![Line { name: format!("{} over {}", gain.curve, gain.over), points, ..Line::default() }],
         marks,
         marks_name,
         ..LineChart::default()

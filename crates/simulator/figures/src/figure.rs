@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::claim;
-use super::live_runs::{Made, MakeLive};
+use super::live_runs::{LiveOutcome, MakeLive};
 use super::measure;
 use super::metrics::check_metric;
 use super::plot_data::{Measurement, PlotData};
@@ -54,7 +54,7 @@ pub(super) struct Plot {
 /// The gain of the first curve over the second.
 #[derive(Clone, Debug)]
 pub(super) struct Gain {
-    pub of: String,
+    pub curve: String,
     pub over: String,
 }
 
@@ -68,7 +68,7 @@ impl Figure {
 
     /// All measures over curves, of claims and of table cells.
     pub(super) fn measures(&self) -> impl Iterator<Item = &measure::Measure> {
-        let claims = self.claims.iter().filter_map(|claim| claim.measure.of_curves());
+        let claims = self.claims.iter().filter_map(|claim| claim.measure.as_curves());
         claims.chain(self.table.iter().flat_map(Table::measures))
     }
 
@@ -91,7 +91,7 @@ pub(super) enum Measure {
 
 impl Measure {
     /// The measure over curves, if it is one.
-    pub const fn of_curves(&self) -> Option<&measure::Measure> {
+    pub const fn as_curves(&self) -> Option<&measure::Measure> {
         match self {
             Self::Curves(measure) => Some(measure),
             Self::Timeline(_) => None,
@@ -143,7 +143,7 @@ pub(super) trait Kind: Any + fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// If a run cannot be executed.
-    fn make_live(&self, _quick: bool, _make: &mut dyn MakeLive) -> Result<Option<Made>, RunsError> {
+    fn make_live(&self, _quick: bool, _make: &mut dyn MakeLive) -> Result<Option<LiveOutcome>, RunsError> {
         Ok(None)
     }
 
@@ -191,13 +191,13 @@ pub(super) enum Evidence {
 
 impl Findings {
     /// Results that nothing disturbs, and that are drawn as usual.
-    pub fn of(evidence: Evidence) -> Self {
+    pub fn new(evidence: Evidence) -> Self {
         Self { evidence, disturbance: Box::new(|_, _| None), picture: None, measurements: Vec::new() }
     }
 
     /// The same for curves.
-    pub fn of_curves(curves: PlotData) -> Self {
-        Self::of(Evidence::Curves(Box::new(curves)))
+    pub fn from_curves(curves: PlotData) -> Self {
+        Self::new(Evidence::Curves(Box::new(curves)))
     }
 
     /// Its curves; `None` for frames.

@@ -56,8 +56,8 @@ impl Figure {
             root.error("claim", format!("no variant {name:?}")).allowed(known.join(", "))
         };
         let in_variant = |variant: &VariantNames<'_>, measure: &measure::Measure| {
-            let Some(own) = &variant.curves else { return measure.curves().try_for_each(swept) };
-            match measure.curves().find(|curve| !own.iter().any(|known| known == curve)) {
+            let Some(swept_there) = &variant.curves else { return measure.curves().try_for_each(swept) };
+            match measure.curves().find(|curve| !swept_there.iter().any(|known| known == curve)) {
                 Some(curve) => {
                     let what = format!("{curve:?} is not swept in variant {:?}", variant.name);
                     Err(root.error("claim", what))
@@ -73,21 +73,22 @@ impl Figure {
             }
             match measure.variant() {
                 Some(name) => {
-                    let own = variants.iter().find(|variant| variant.name == name);
-                    in_variant(own.ok_or_else(|| unknown(name))?, measure)?;
+                    let variant = variants.iter().find(|variant| variant.name == name);
+                    in_variant(variant.ok_or_else(|| unknown(name))?, measure)?;
                 }
                 None => measure.curves().try_for_each(swept)?,
             }
-            if let [Some(own), Some(others)] = measure.variants().map(|variant| self.kind.places(variant))
-                && !measure.is_within(&own, &others)
+            if let [Some(places), Some(other_places)] =
+                measure.variants().map(|variant| self.kind.places(variant))
+                && !measure.is_within(&places, &other_places)
             {
                 let what = format!("{:?} is measured at an x that is not swept", measure.curve());
-                let allowed = own.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
+                let allowed = places.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
                 return Err(root.error("claim", what).allowed(allowed));
             }
         }
         if let Some(gain) = &self.plot.gain {
-            [&gain.of, &gain.over].into_iter().try_for_each(|name| swept(name))?;
+            [&gain.curve, &gain.over].into_iter().try_for_each(|name| swept(name))?;
         }
         let is_unknown = |name: &&String| !variants.iter().any(|variant| variant.name == **name);
         if let Some(name) = self.plot.panels.iter().find(is_unknown) {
@@ -114,7 +115,7 @@ impl Plot {
             panels: section.or("panels", Vec::new(), texts)?,
             cdf: section.or("cdf", false, flag)?,
             gain: match gain.is_present() {
-                true => Some(Gain { of: gain.required("of", text)?, over: gain.required("over", text)? }),
+                true => Some(Gain { curve: gain.required("of", text)?, over: gain.required("over", text)? }),
                 false => None,
             },
         };

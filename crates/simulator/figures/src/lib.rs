@@ -122,15 +122,15 @@ impl FigureOutcome {
         }
         let widest = self.claims.iter().map(|claim| claim.text.chars().count()).max().unwrap_or(0);
         for claim in &self.claims {
-            let said = format!(
+            let sentence = format!(
                 "{:<widest$}  {} {}, measured {} {}",
                 claim.text,
                 claim.source,
-                claim.said,
+                claim.statement,
                 claim.measured_words(),
                 claim.unit,
             );
-            text.push_str(&hanging(&format!("  {:<9}  ", claim.verdict.word()), said.trim_end(), width));
+            text.push_str(&hanging(&format!("  {:<9}  ", claim.verdict.word()), sentence.trim_end(), width));
             if let Some(reason) = claim.reason() {
                 text.push_str(&hanging(&format!("  {:<9}  ", ""), &reason, width));
             }
@@ -182,22 +182,25 @@ impl fmt::Display for Counts {
 
 impl Tally {
     /// Counts the claims of `outcomes`.
-    pub fn of(outcomes: &[FigureOutcome]) -> Self {
+    pub fn new(outcomes: &[FigureOutcome]) -> Self {
         let claims = || outcomes.iter().flat_map(|outcome| &outcome.claims);
         let count = |verdict: Verdict| claims().filter(|claim| claim.verdict == verdict).count();
         let tables = outcomes.iter().filter_map(|outcome| outcome.table.as_ref());
-        let of = |origin: Origin| {
-            let verdicts =
-                || claims().filter(|claim| Origin::of(&claim.source) == origin).map(|claim| claim.verdict);
+        let counts = |origin: Origin| {
+            let verdicts = || {
+                claims()
+                    .filter(|claim| Origin::from_source(&claim.source) == origin)
+                    .map(|claim| claim.verdict)
+            };
             Counts {
                 passed: verdicts().filter(|verdict| *verdict == Verdict::Pass).count(),
                 missed: verdicts().filter(|verdict| *verdict == Verdict::Missed).count(),
             }
         };
         Self {
-            papers: of(Origin::Paper),
-            goals: of(Origin::Goal),
-            others: of(Origin::Other),
+            papers: counts(Origin::Paper),
+            goals: counts(Origin::Goal),
+            others: counts(Origin::Other),
             kept: count(Verdict::Kept),
             skipped: count(Verdict::Skipped),
             failed: count(Verdict::Fail),
@@ -259,7 +262,7 @@ pub fn all() -> Result<Vec<Figure>, RunsError> {
 /// If there is no such figure, or its file contains something that is not allowed.
 pub fn find(id: &str) -> Result<Figure, RunsError> {
     if let Some(stem) = Path::new(id).file_name().and_then(|name| name.to_str()?.strip_suffix(".toml")) {
-        return own(id, stem);
+        return load_file(id, stem);
     }
     let ids = || library::ALL.iter().map(|bundled| bundled.id);
     let Some(bundled) = library::ALL.iter().find(|bundled| bundled.id == id) else {
@@ -272,7 +275,7 @@ pub fn find(id: &str) -> Result<Figure, RunsError> {
 }
 
 /// The figure with the ID `stem` in the file at `path`.
-fn own(path: &str, stem: &str) -> Result<Figure, RunsError> {
+fn load_file(path: &str, stem: &str) -> Result<Figure, RunsError> {
     /// Maximum size of a figure file in bytes.
     const MAX_FILE: u64 = 1 << 20;
     let file = Path::new(path);

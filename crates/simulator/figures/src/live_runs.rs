@@ -39,12 +39,12 @@ impl dyn MakeLive + '_ {
     /// # Errors
     /// If a run cannot be executed.
     pub(super) fn all(&mut self, runs: &[TransferRun]) -> Result<Vec<TransferReport>, RunsError> {
-        let failed = |said: String| {
+        let failed = |message: String| {
             let command = match runs {
                 [run] => run.command(),
                 several => several.first().map_or_else(String::new, |run| run.hop.command("…", "…")),
             };
-            RunsError::Program { command, said }
+            RunsError::Program { command, message }
         };
         let reports = self.make(runs).map_err(failed)?;
         if reports.len() < runs.len() {
@@ -56,10 +56,10 @@ impl dyn MakeLive + '_ {
 
 /// Results of the live runs of figures, by figure ID.
 #[derive(Clone, Debug, Default)]
-pub struct LiveRuns(pub(super) BTreeMap<String, Made>);
+pub struct LiveRuns(pub(super) BTreeMap<String, LiveOutcome>);
 
 /// The live runs of a figure, or the reason why this machine executed none.
-pub(super) type Made = Result<Vec<TransferPoint>, String>;
+pub(super) type LiveOutcome = Result<Vec<TransferPoint>, String>;
 
 impl LiveRuns {
     /// Executes the live runs of those `figures` that have any.
@@ -69,8 +69,8 @@ impl LiveRuns {
     pub fn make(figures: &[Figure], quick: bool, make: &mut dyn MakeLive) -> Result<Self, RunsError> {
         let mut all = Self::default();
         for figure in figures {
-            if let Some(made) = figure.kind.make_live(quick, make)? {
-                all.0.insert(figure.id.clone(), made);
+            if let Some(outcome) = figure.kind.make_live(quick, make)? {
+                all.0.insert(figure.id.clone(), outcome);
             }
         }
         Ok(all)
@@ -78,13 +78,13 @@ impl LiveRuns {
 
     /// The live runs of figure `id`; empty if there are none.
     pub(super) fn get(&self, id: &str) -> &[TransferPoint] {
-        self.0.get(id).and_then(|made| made.as_deref().ok()).unwrap_or_default()
+        self.0.get(id).and_then(|outcome| outcome.as_deref().ok()).unwrap_or_default()
     }
 
     /// Why figure `id` has no live runs.
     pub(super) fn skip_reason(&self, id: &str) -> Option<String> {
         match self.0.get(id) {
-            Some(made) => made.as_ref().err().cloned(),
+            Some(outcome) => outcome.as_ref().err().cloned(),
             None => Some("no live runs were made".to_owned()),
         }
     }
@@ -169,12 +169,12 @@ pub struct Download {
 }
 
 impl TransferRun {
-    /// `words` with `{peer}`, `{seconds}`, `{bytes}` and the placeholders in `own` replaced.
-    pub fn filled(&self, words: &[String], own: &[(&str, &str)]) -> Vec<String> {
+    /// `words` with `{peer}`, `{seconds}`, `{bytes}` and the placeholders in `others` replaced.
+    pub fn filled(&self, words: &[String], others: &[(&str, &str)]) -> Vec<String> {
         let (seconds, bytes) = (self.seconds.to_string(), self.bytes.to_string());
         let known = [("{peer}", "198.18.0.1"), ("{seconds}", &*seconds), ("{bytes}", &*bytes)];
         let fill = |word: &String| {
-            let places = known.iter().chain(own);
+            let places = known.iter().chain(others);
             places.fold(word.clone(), |word, (place, with)| word.replace(place, with))
         };
         words.iter().map(fill).collect()

@@ -56,7 +56,7 @@ enum Reduction {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measure {
     operation: Operation,
-    of: String,
+    curve: String,
     over: Option<String>,
     /// The x on the other curve, if it differs.
     over_x: Option<f64>,
@@ -87,10 +87,10 @@ impl Measure {
         ];
         let mut named = Vec::new();
         for (key, operation) in operations {
-            named.extend(section.optional(key, text)?.map(|of| (key, operation, of)));
+            named.extend(section.optional(key, text)?.map(|curve| (key, operation, curve)));
         }
         let over = section.optional("over", text)?;
-        let Some((key, operation, of)) = named.pop().filter(|_| named.is_empty()) else {
+        let Some((key, operation, curve)) = named.pop().filter(|_| named.is_empty()) else {
             return Err(
                 section.error("value", "exactly one of value, gain, ratio, difference, linear is needed")
             );
@@ -114,17 +114,29 @@ impl Measure {
             return Err(section.error("over-variant", "requires `over`, whose variant it names"));
         }
         section.finish()?;
-        Ok(Self { operation, of, over, over_x, column, variant, over_variant, from, to, reduction, of_seeds })
+        Ok(Self {
+            operation,
+            curve,
+            over,
+            over_x,
+            column,
+            variant,
+            over_variant,
+            from,
+            to,
+            reduction,
+            of_seeds,
+        })
     }
 
     /// Name of the curve that it measures.
     pub(super) fn curve(&self) -> &str {
-        &self.of
+        &self.curve
     }
 
     /// Names of the curves it refers to.
     pub(super) fn curves(&self) -> impl Iterator<Item = &str> {
-        [Some(&self.of), self.over.as_ref()].into_iter().flatten().map(String::as_str)
+        [Some(&self.curve), self.over.as_ref()].into_iter().flatten().map(String::as_str)
     }
 
     /// Whether it depends on the value of one of `curves` at `x`.
@@ -133,10 +145,10 @@ impl Measure {
         at && self.curves().any(|mine| curves.iter().any(|curve| curve == mine))
     }
 
-    /// Whether its curve, with points only at `own`, and the one to compare with, with points only at `others`, contain
+    /// Whether its curve, with points only at `places`, and the one to compare with, with points only at `others`, contain
     /// all values that it needs.
-    pub(super) fn is_within(&self, own: &[f64], others: &[f64]) -> bool {
-        let mut measured = own.iter().filter(|x| (self.from..=self.to).contains(x)).peekable();
+    pub(super) fn is_within(&self, places: &[f64], others: &[f64]) -> bool {
+        let mut measured = places.iter().filter(|x| (self.from..=self.to).contains(x)).peekable();
         let has_twin = |x: &f64| others.iter().any(|other| same(*other, self.over_x.unwrap_or(*x)));
         measured.peek().is_some() && (self.over.is_none() || measured.all(has_twin))
     }
@@ -168,14 +180,14 @@ impl Measure {
             && self.over_variant.is_none()
             && self.reduction == Reduction::Mean
             && self.operation != Operation::Linear;
-        plain.then_some((self.of.as_str(), (self.from, self.to)))
+        plain.then_some((self.curve.as_str(), (self.from, self.to)))
     }
 
     /// The pair of curves whose gain it measures, if both are taken at the same x.
     pub(super) fn gain(&self) -> Option<(&str, &str)> {
         let same_x =
             self.operation == Operation::Gain && self.over_x.is_none() && self.over_variant.is_none();
-        same_x.then_some((self.of.as_str(), self.over.as_deref()?))
+        same_x.then_some((self.curve.as_str(), self.over.as_deref()?))
     }
 
     /// The value of its curve at `x` if the measure had this `value` and the other curve were unchanged.
@@ -193,7 +205,7 @@ impl Measure {
     }
 
     /// The end of the range `over_seeds` of single seeds that it takes, if it takes one.
-    pub(super) fn of_single_seeds(&self, over_seeds: Range) -> Option<f64> {
+    pub(super) fn extreme_seed(&self, over_seeds: Range) -> Option<f64> {
         match self.of_seeds {
             Reduction::Mean => None,
             Reduction::Least => Some(over_seeds.low),
@@ -210,10 +222,10 @@ impl Measure {
     /// compare with. For the minimum or maximum of several cells, also returns which cell it is.
     pub(super) fn over_medians(&self, seeds: &[(&Curves, &Curves)]) -> Option<(f64, Option<Cell>)> {
         let alone: Vec<Vec<(f64, f64)>> =
-            seeds.iter().map(|(own, others)| self.cells(own, others)).collect::<Option<_>>()?;
+            seeds.iter().map(|(curves, others)| self.cells(curves, others)).collect::<Option<_>>()?;
         let places = alone.first()?.iter().map(|(x, _)| *x);
         let median = |(index, x): (usize, f64)| {
-            let median = Median::of(alone.iter().filter_map(|cells| Some(cells.get(index)?.1)))?;
+            let median = Median::from_values(alone.iter().filter_map(|cells| Some(cells.get(index)?.1)))?;
             Some((x, median))
         };
         let medians: Vec<(f64, Median)> = places.enumerate().map(median).collect::<Option<_>>()?;
@@ -227,12 +239,7 @@ impl Measure {
         Some((one, cell))
     }
 
-    /// The number; `None` if the curves lack a point.
-    pub fn of(&self, curves: &Curves) -> Option<f64> {
-        self.between(curves, curves)
-    }
-
-    /// The number, if the curve to compare with is one of `others`.
+    /// The number, if the curve to compare with is one of `others`; `None` if the curves lack a point.
     pub fn between(&self, curves: &Curves, others: &Curves) -> Option<f64> {
         self.reduce(&self.cells(curves, others)?)
     }
@@ -243,8 +250,8 @@ impl Measure {
             Some(name) => curves.columns.iter().position(|column| column == name)?,
             None => 0,
         };
-        let own = curves.named(&self.of)?;
-        let points = own.points.iter().filter(|(x, _)| (self.from..=self.to).contains(x));
+        let curve = curves.named(&self.curve)?;
+        let points = curve.points.iter().filter(|(x, _)| (self.from..=self.to).contains(x));
         let over = match &self.over {
             Some(name) => Some(others.named(name)?),
             None => None,
@@ -275,7 +282,7 @@ impl Measure {
             return linearity(&places, &values);
         }
         let one = match self.reduction {
-            Reduction::Mean => Mean::of(values)?.mean,
+            Reduction::Mean => Mean::from_values(values)?.mean,
             Reduction::Least => values.into_iter().fold(f64::INFINITY, f64::min),
             Reduction::Most => values.into_iter().fold(f64::NEG_INFINITY, f64::max),
         };
@@ -297,8 +304,8 @@ pub struct Cell {
 fn linearity(x: &[f64], y: &[f64]) -> Option<f64> {
     let n = (x.len() >= 3).then_some(x.len() as f64)?;
     let [x_mean, y_mean] = [x, y].map(|all| all.iter().sum::<f64>() / n);
-    let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
-        x.iter().zip(y).map(|(x, y)| of(x - x_mean, y - y_mean)).sum()
+    let sum = |term: &dyn Fn(f64, f64) -> f64| -> f64 {
+        x.iter().zip(y).map(|(x, y)| term(x - x_mean, y - y_mean)).sum()
     };
     let (xy, xx, yy) = (sum(&|x, y| x * y), sum(&|x, _| x * x), sum(&|_, y| y * y));
     Some(xy * xy / (xx * yy)).filter(|square| square.is_finite())
@@ -349,7 +356,7 @@ mod tests {
 
     fn measured(text: &str) -> Option<f64> {
         let tree = Tree::parse("test", text).unwrap();
-        Measure::read(Section::root("test", &tree)).unwrap().of(&curves())
+        Measure::read(Section::root("test", &tree)).unwrap().between(&curves(), &curves())
     }
 
     #[test]

@@ -7,9 +7,9 @@ use super::{Figure, FigureOutcome, LiveRuns, MakeLive, Options, TransferReport, 
 use tacit_runs::RunsError;
 use tacit_runs::sweep::Control;
 
-/// A machine that returns the results of `of` and records its requests.
+/// A machine that returns the results of `report` and records its requests.
 pub(super) struct Machine<F> {
-    of: F,
+    report: F,
     pub asked: RefCell<Vec<TransferRun>>,
     /// Numbers of runs that it was asked for at the same time.
     pub rounds: RefCell<Vec<usize>>,
@@ -19,8 +19,8 @@ pub(super) struct Machine<F> {
     pub refuses: Option<&'static str>,
 }
 
-pub(super) fn machine<F: Fn(&TransferRun) -> Result<TransferReport, String>>(of: F) -> Machine<F> {
-    Machine { of, asked: RefCell::default(), rounds: RefCell::default(), missing: None, refuses: None }
+pub(super) fn machine<F: Fn(&TransferRun) -> Result<TransferReport, String>>(report: F) -> Machine<F> {
+    Machine { report, asked: RefCell::default(), rounds: RefCell::default(), missing: None, refuses: None }
 }
 
 impl<F: Fn(&TransferRun) -> Result<TransferReport, String>> MakeLive for Machine<F> {
@@ -35,7 +35,7 @@ impl<F: Fn(&TransferRun) -> Result<TransferReport, String>> MakeLive for Machine
     fn make(&mut self, runs: &[TransferRun]) -> Result<Vec<TransferReport>, String> {
         self.asked.borrow_mut().extend_from_slice(runs);
         self.rounds.borrow_mut().push(runs.len());
-        runs.iter().map(&self.of).collect()
+        runs.iter().map(&self.report).collect()
     }
 }
 

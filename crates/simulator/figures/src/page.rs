@@ -30,7 +30,7 @@ pub(super) fn write(
     outcomes: &[FigureOutcome],
     drawings: &[Option<Drawing>],
 ) -> Result<(), RunsError> {
-    let summary = format!("{}; {}.", count(outcomes.len() as u64, "figure"), Tally::of(outcomes));
+    let summary = format!("{}; {}.", count(outcomes.len() as u64, "figure"), Tally::new(outcomes));
     let header = html! {
         p.kicker { "tacit figure" }
         h1 { "The papers' figures" }
@@ -90,7 +90,7 @@ fn row(claim: &ClaimOutcome) -> Markup {
                 @if let Some(reason) = claim.reason() { br; small { (reason) } }
             }
             td { (claim.source) }
-            td { (claim.said) " " (claim.unit) }
+            td { (claim.statement) " " (claim.unit) }
             td { (claim.measured.map_or_else(|| "–".to_owned(), value)) " " (claim.unit) }
             td { (claim.verdict.word()) }
         }

@@ -36,12 +36,12 @@ impl PlotData {
     }
 
     /// The curves of each seed, or of the only one; for a variant if it is named.
-    pub fn of_each_seed(&self, variant: Option<&str>) -> impl Iterator<Item = &Curves> {
+    pub fn seed_curves(&self, variant: Option<&str>) -> impl Iterator<Item = &Curves> {
         let seeds = if self.seeds.is_empty() { std::slice::from_ref(self) } else { &self.seeds };
-        seeds.iter().filter_map(move |seed| seed.of_variant(variant))
+        seeds.iter().filter_map(move |seed| seed.variant_curves(variant))
     }
 
-    fn of_variant(&self, name: Option<&str>) -> Option<&Curves> {
+    fn variant_curves(&self, name: Option<&str>) -> Option<&Curves> {
         match name {
             None => Some(&self.curves),
             Some(name) => Some(&self.variants.iter().find(|(known, _)| known == name)?.1),
@@ -49,10 +49,10 @@ impl PlotData {
     }
 
     /// The curves that `measure` refers to, and those to compare with, from the variants that it names.
-    fn of_variants(&self, measure: &Measure) -> Option<(&Curves, &Curves)> {
-        let own = self.of_variant(measure.variant())?;
-        let other = measure.over_variant().map_or(Some(own), |name| self.of_variant(Some(name)))?;
-        Some((own, other))
+    fn compared_curves(&self, measure: &Measure) -> Option<(&Curves, &Curves)> {
+        let measured = self.variant_curves(measure.variant())?;
+        let other = measure.over_variant().map_or(Some(measured), |name| self.variant_curves(Some(name)))?;
+        Some((measured, other))
     }
 
     /// The number that `measure` yields.
@@ -63,7 +63,7 @@ impl PlotData {
     /// The number with its range over seeds and its cell.
     pub fn measurement(&self, measure: &Measure) -> Measurement {
         let over_seeds = self.over_seeds(measure);
-        if let Some(number) = over_seeds.and_then(|range| measure.of_single_seeds(range)) {
+        if let Some(number) = over_seeds.and_then(|range| measure.extreme_seed(range)) {
             return Measurement { number: Some(number), over_seeds, cell: None };
         }
         let (number, cell) = self.measured_at(measure).unzip();
@@ -75,15 +75,15 @@ impl PlotData {
     fn measured_at(&self, measure: &Measure) -> Option<(f64, Option<Cell>)> {
         let is_median = self.average == Average::Median || measure.is_extreme();
         if self.seeds.is_empty() || !is_median {
-            let (own, other) = self.of_variants(measure)?;
-            return Some((measure.between(own, other)?, None));
+            let (measured, other) = self.compared_curves(measure)?;
+            return Some((measure.between(measured, other)?, None));
         }
-        let seeds: Option<Vec<_>> = self.seeds.iter().map(|seed| seed.of_variants(measure)).collect();
+        let seeds: Option<Vec<_>> = self.seeds.iter().map(|seed| seed.compared_curves(measure)).collect();
         measure.over_medians(&seeds?)
     }
 
     /// The minimum and maximum over the curves of single seeds.
     fn over_seeds(&self, measure: &Measure) -> Option<Range> {
-        Range::of(self.seeds.iter().filter_map(|seed| seed.measured(measure)))
+        Range::spanning(self.seeds.iter().filter_map(|seed| seed.measured(measure)))
     }
 }

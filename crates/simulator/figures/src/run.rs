@@ -103,7 +103,7 @@ fn skip_reason(figure: &Figure, options: &Options) -> Option<String> {
 /// Judges the claims. Quick runs leave out claims that say so, and claims about runs that are not included.
 fn judged(figure: &Figure, findings: &Findings, quick: bool) -> Vec<ClaimOutcome> {
     let makes = |claim: &Claim| {
-        let measure = claim.measure.of_curves();
+        let measure = claim.measure.as_curves();
         !claim.is_left_out() && measure.is_none_or(|measure| figure.kind.makes_in_short(measure))
     };
     let outcome = |claim: &Claim| {

@@ -30,7 +30,7 @@ pub(super) struct Saved {
 ///
 /// # Errors
 /// If they cannot be produced or stored, or are to be read but are missing or damaged.
-pub(super) fn read_or_made(
+pub(super) fn read_or_make(
     id: &str,
     making: RunContext<'_>,
     make: impl FnOnce() -> Result<Transferred, RunsError>,

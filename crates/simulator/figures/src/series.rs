@@ -28,26 +28,30 @@ struct Column {
     name: &'static str,
     label: &'static str,
     /// The value at the given index. Earlier samples are needed to compute differences.
-    of: fn(&[TrackRecord], usize) -> Option<f64>,
+    value: fn(&[TrackRecord], usize) -> Option<f64>,
 }
 
 const COLUMNS: [Column; 5] = [
-    Column { name: "goodput_mbps", label: "goodput (Mb/s)", of: goodput_mbps },
+    Column { name: "goodput_mbps", label: "goodput (Mb/s)", value: goodput_mbps },
     Column {
         name: "queueing_ms",
         label: "queueing (ms)",
-        of: |all, at| Some(all[at].queueing_ns as f64 / 1e6),
+        value: |all, at| Some(all[at].queueing_ns as f64 / 1e6),
     },
     Column {
         name: "pacing_mbps",
         label: "pacing (Mb/s)",
-        of: |all, at| Some(all[at].pacing_bps? as f64 / 1e6),
+        value: |all, at| Some(all[at].pacing_bps? as f64 / 1e6),
     },
-    Column { name: "window_kb", label: "window (kB)", of: |all, at| Some(all[at].window_bytes as f64 / 1e3) },
+    Column {
+        name: "window_kb",
+        label: "window (kB)",
+        value: |all, at| Some(all[at].window_bytes as f64 / 1e3),
+    },
     Column {
         name: "rtt_ms",
         label: "smoothed RTT (ms)",
-        of: |all, at| Some(all[at].smoothed_rtt_ns as f64 / 1e6),
+        value: |all, at| Some(all[at].smoothed_rtt_ns as f64 / 1e6),
     },
 ];
 
@@ -123,10 +127,10 @@ impl Series {
     /// The curves of `tracks` over time in seconds: the columns of the panels, and those that claims need.
     fn drawn(&self, figure: &Figure, tracks: &[Vec<TrackRecord>]) -> PlotData {
         let columns = figure.columns(self.panels.iter().map(String::as_str).filter(|panel| *panel != STATE));
-        let curve = |name: &str, track: &[TrackRecord], of: &dyn Fn(&str, usize) -> Option<f64>| Curve {
+        let curve = |name: &str, track: &[TrackRecord], value: &dyn Fn(&str, usize) -> Option<f64>| Curve {
             name: name.to_owned(),
             points: (0..track.len())
-                .map(|at| (seconds(&track[at]), columns.iter().map(|column| of(column, at)).collect()))
+                .map(|at| (seconds(&track[at]), columns.iter().map(|column| value(column, at)).collect()))
                 .collect(),
             ..Curve::default()
         };
@@ -213,7 +217,7 @@ impl Kind for Series {
         let tracks = self.tracks(figure, |directory| Results::new(making, &figure.id, directory))?;
         let drawn = self.drawn(figure, &tracks);
         let picture = Some(self.picture(figure, &drawn, &tracks));
-        Ok(Findings { picture, ..Findings::of_curves(drawn) })
+        Ok(Findings { picture, ..Findings::from_curves(drawn) })
     }
 }
 
@@ -249,7 +253,7 @@ fn value(track: &[TrackRecord], column: &str, at: usize) -> Option<f64> {
     if let Some(state) = column.strip_prefix(IN_STATE) {
         return Some(f64::from(u8::from(track[at].state.as_deref() == Some(state))));
     }
-    COLUMNS.iter().find(|known| known.name == column).and_then(|known| (known.of)(track, at))
+    COLUMNS.iter().find(|known| known.name == column).and_then(|known| (known.value)(track, at))
 }
 
 fn label(column: &str) -> &str {
@@ -365,7 +369,7 @@ tolerance = 1
 
     #[test]
     fn series_without_such_a_column_are_refused() {
-        for (from, to, said) in [
+        for (from, to, expected) in [
             ("\"queueing_ms\", \"pacing_mbps\"", "\"queuing_ms\"", "\"queuing_ms\" is no panel"),
             ("panels = [\"goodput_mbps\", ", "panels = [\"state\", ", "the first panel has no curves"),
             (
@@ -377,7 +381,7 @@ tolerance = 1
             ("scheme = \"bbr\"", "scheme = \"bbq\"", "unknown scheme \"bbq\""),
         ] {
             let error = Figure::parse("x", "x.toml", &SERIES.replacen(from, to, 1)).unwrap_err().to_string();
-            assert!(error.contains(said), "{said}: {error}");
+            assert!(error.contains(expected), "{expected}: {error}");
         }
         let figure = Figure::parse("x", "x.toml", &SERIES.replace("panels =", "flow = 2\npanels =")).unwrap();
         let error = run(&[figure], &Options::default(), Control::unattended()).unwrap_err().to_string();

@@ -76,7 +76,7 @@ fn page(outcomes: &[FigureOutcome], later: &[PlannedFigure]) -> Result<String, I
          measured here before, which reproduce nothing. Rows of a *table* have no verdict; in brackets is the paper's\n\
          number. *Later* figures have no file yet (`{LATER_PATH}`).\n\n{}.\n",
         tacit_runs::VERSION,
-        Tally::of(outcomes),
+        Tally::new(outcomes),
     );
     for (prefix, heading) in SECTIONS {
         let in_section = |id: &str| id.split('/').next() == Some(prefix);
@@ -149,7 +149,7 @@ fn row(claim: &ClaimOutcome) -> String {
         "{}{reason} | {} {} {} | {}{within} | {}",
         cell(&claim.text),
         claim.source,
-        claim.said,
+        claim.statement,
         claim.unit,
         claim.measured_words(),
         claim.verdict.word(),
@@ -185,7 +185,7 @@ struct Page {
 struct Row {
     id: String,
     claim: String,
-    said: String,
+    statement: String,
     measured: String,
     verdict: String,
 }
@@ -235,11 +235,14 @@ impl Page {
             let cells = cells(line);
             match &cells[..] {
                 [id, versions] if of_earlier => read.earlier.push((id.clone(), versions.clone())),
-                [id, claim, said, measured, verdict] if !verdict.is_empty() && !verdict.starts_with("--") => {
+                [id, claim, statement, measured, verdict]
+                    if !verdict.is_empty() && !verdict.starts_with("--") =>
+                {
                     let last = read.rows.last().map(|row: &Row| row.id.clone());
                     let id = if id.is_empty() { last.unwrap_or_default() } else { id.clone() };
-                    let [claim, said, measured, verdict] = [claim, said, measured, verdict].map(Clone::clone);
-                    read.rows.push(Row { id, claim, said, measured, verdict });
+                    let [claim, statement, measured, verdict] =
+                        [claim, statement, measured, verdict].map(Clone::clone);
+                    read.rows.push(Row { id, claim, statement, measured, verdict });
                 }
                 _ => {}
             }
@@ -256,7 +259,8 @@ impl Page {
         }
         let judge = |claim: &super::figure::Claim| {
             // A number in another unit belongs to another claim.
-            let is_same = |row: &&Row| row.is_about(&claim.text) && row.said.ends_with(&cell(&claim.unit));
+            let is_same =
+                |row: &&Row| row.is_about(&claim.text) && row.statement.ends_with(&cell(&claim.unit));
             let row = rows().find(is_same);
             let mut result = claim.judge(row.and_then(Row::number), None, false);
             (result.at, result.interval) = (row.and_then(Row::place), row.and_then(Row::interval));
@@ -346,7 +350,7 @@ mod tests {
         }
         let later = later().unwrap();
         for figure in &later {
-            assert!(named(&figure.id) && !figures.iter().any(|made| made.id == figure.id), "{}", figure.id);
+            assert!(named(&figure.id) && !figures.iter().any(|known| known.id == figure.id), "{}", figure.id);
             assert!(SECTIONS.iter().any(|(prefix, _)| figure.id.starts_with(prefix)), "{}", figure.id);
         }
         for row in &page.rows {
@@ -382,8 +386,8 @@ mod tests {
                 let place = format!("{}, {:?}: write papers.md anew", figure.id, claim.text);
                 let result = claim.judge(row.number(), None, false);
                 assert!(row.is_about(&claim.text), "{place}: {row:?}");
-                let said = format!("{} {} {}", result.source, result.said, result.unit);
-                assert_eq!(row.said, cell(said.trim()), "{place}");
+                let statement = format!("{} {} {}", result.source, result.statement, result.unit);
+                assert_eq!(row.statement, cell(statement.trim()), "{place}");
                 if row.verdict != Verdict::Skipped.word() {
                     assert_eq!(row.verdict, result.verdict.word(), "{place}: {row:?}");
                 }
@@ -396,17 +400,17 @@ mod tests {
         let text = committed();
         let page = Page::read(&text);
         let count = |word: &str| page.rows.iter().filter(|row| row.verdict == word).count();
-        let of = |origin: Origin| {
-            let rows = || page.rows.iter().filter(|row| Origin::of(&row.said) == origin);
+        let counts = |origin: Origin| {
+            let rows = || page.rows.iter().filter(|row| Origin::from_source(&row.statement) == origin);
             Counts {
                 passed: rows().filter(|row| row.verdict == Verdict::Pass.word()).count(),
                 missed: rows().filter(|row| row.verdict == Verdict::Missed.word()).count(),
             }
         };
         let tally = Tally {
-            papers: of(Origin::Paper),
-            goals: of(Origin::Goal),
-            others: of(Origin::Other),
+            papers: counts(Origin::Paper),
+            goals: counts(Origin::Goal),
+            others: counts(Origin::Other),
             kept: count(Verdict::Kept.word()),
             skipped: count(Verdict::Skipped.word()),
             failed: count(Verdict::Fail.word()),
@@ -451,7 +455,7 @@ name = \"54 Mb/s\"
 cells = [{ paper = 30.2, measure = { value = \"UDP\", x = 54 } }, {}]
 ";
 
-    fn made() -> (Figure, FigureOutcome) {
+    fn simulated() -> (Figure, FigureOutcome) {
         let figure = Figure::parse("hack/test", "test.toml", FIGURE).unwrap();
         let outcomes = crate::run(
             std::slice::from_ref(&figure),
@@ -463,7 +467,7 @@ cells = [{ paper = 30.2, measure = { value = \"UDP\", x = 54 } }, {}]
 
     #[test]
     fn a_row_says_who_claims_what_and_why_it_is_missed() {
-        let (figure, outcome) = made();
+        let (figure, outcome) = simulated();
         let text = summary(&[figure], &[outcome], None).unwrap();
         for row in [
             "| hack/test | a\\|b; why | paper <= 4.36 B | 23.92, within 20 to 25 | missed |",
@@ -480,7 +484,7 @@ cells = [{ paper = 30.2, measure = { value = \"UDP\", x = 54 } }, {}]
     /// The page was written by an older version, and this machine cannot produce the figure.
     #[test]
     fn a_figure_that_cannot_be_made_is_judged_by_its_last_measurement() {
-        let (figure, outcome) = made();
+        let (figure, outcome) = simulated();
         let figures = [figure];
         let before = summary(&figures, std::slice::from_ref(&outcome), None)
             .unwrap()
@@ -502,7 +506,7 @@ cells = [{ paper = 30.2, measure = { value = \"UDP\", x = 54 } }, {}]
 
     #[test]
     fn the_version_that_measured_most_is_told_once() {
-        let (_, outcome) = made();
+        let (_, outcome) = simulated();
         let by = |id: &str, version: &str| FigureOutcome {
             id: id.into(),
             made_by: vec![version.into()],
@@ -523,7 +527,7 @@ cells = [{ paper = 30.2, measure = { value = \"UDP\", x = 54 } }, {}]
 
     #[test]
     fn a_skipped_claim_stays_skipped_with_its_reason() {
-        let (figure, mut outcome) = made();
+        let (figure, mut outcome) = simulated();
         outcome.claims[0].skip("busy | late".into());
         let figures = [figure];
         let before = summary(&figures, &[outcome.clone()], None).unwrap();

@@ -136,16 +136,16 @@ impl Sweep {
 
     /// The sweep that executes the runs of `variant`.
     pub fn varied(&self, variant: &Variant) -> Self {
-        let mut own = self.clone();
-        own.assignments.extend(variant.assignments.iter().cloned());
+        let mut varied = self.clone();
+        varied.assignments.extend(variant.assignments.iter().cloned());
         if !variant.schemes.is_empty() {
-            own.schemes.clone_from(&variant.schemes);
+            varied.schemes.clone_from(&variant.schemes);
         }
         if !variant.values.is_empty() {
-            own.axis = Axis { values: variant.values.clone(), also: variant.also.clone(), ..own.axis };
+            varied.axis = Axis { values: variant.values.clone(), also: variant.also.clone(), ..varied.axis };
         }
-        (own.variants, own.depends) = (Vec::new(), None);
-        own
+        (varied.variants, varied.depends) = (Vec::new(), None);
+        varied
     }
 
     /// The values of x in a variant, or as drawn.
@@ -160,8 +160,8 @@ impl Sweep {
         let (kept, all) = (self.curve_names(), whole.curve_names());
         let is_left_out =
             |curve: &str| all.iter().any(|name| name == curve) && !kept.iter().any(|name| name == curve);
-        let [own, others] = measure.variants().map(|variant| self.places(variant));
-        measure.is_within(&own, &others) && !measure.curves().any(is_left_out)
+        let [places, other_places] = measure.variants().map(|variant| self.places(variant));
+        measure.is_within(&places, &other_places) && !measure.curves().any(is_left_out)
     }
 
     /// The number for the runs of a place, and half the width of its 95 % confidence interval.

@@ -26,12 +26,12 @@ pub(super) fn swept(figure: &Figure, sweep: &Sweep, making: RunContext<'_>) -> R
     drawn.average = sweep.average;
     let mut varied = Vec::new();
     for variant in &sweep.variants {
-        let made = simulate(figure, &sweep.varied(variant), Some(&variant.name), making)?;
-        drawn.variants.push((variant.name.clone(), made.curves));
-        for (drawn, curves) in drawn.seeds.iter_mut().zip(made.seeds) {
+        let simulated = simulate(figure, &sweep.varied(variant), Some(&variant.name), making)?;
+        drawn.variants.push((variant.name.clone(), simulated.curves));
+        for (drawn, curves) in drawn.seeds.iter_mut().zip(simulated.seeds) {
             drawn.variants.push((variant.name.clone(), curves));
         }
-        varied.push((variant.name.as_str(), made.records));
+        varied.push((variant.name.as_str(), simulated.records));
     }
     let varied: Vec<(&str, &[RunSummary])> =
         varied.iter().map(|(name, records)| (*name, records.as_slice())).collect();
@@ -144,8 +144,9 @@ fn provenance(
 fn curves<'a>(figure: &Figure, sweep: &Sweep, places: &[&'a [RunSummary]]) -> Curves {
     let columns = figure.columns(std::iter::once(sweep.column.as_str()));
     let (seconds, schemes) = (second_values(sweep).len(), sweep.schemes.len());
-    let group =
-        |x: usize, second: usize, scheme: usize| Group::of(places[(x * seconds + second) * schemes + scheme]);
+    let group = |x: usize, second: usize, scheme: usize| {
+        Group::new(places[(x * seconds + second) * schemes + scheme])
+    };
     let middle = |group: &Group<'_>, column: &str| sweep.middle(group, Column::named(column)?);
     let means =
         |group: &Group<'_>| columns.iter().map(|column| Some(middle(group, column)?.0)).collect::<Vec<_>>();
@@ -280,10 +281,10 @@ tolerance = 0
     #[test]
     fn the_quick_form_runs_the_schemes_that_it_names() {
         let judged = "text = \"UDP fills the slow wire\"";
-        let own = "set = [\"wired.rate=10Mbps\"]\nschemes = [\"stock\"]\nx = { values = [1] }\n\
+        let with_schemes = "set = [\"wired.rate=10Mbps\"]\nschemes = [\"stock\"]\nx = { values = [1] }\n\
                    [[sweep.variant]]\nname = \"slow\"\nset = [\"wired.rate=20Mbps\"]";
         let text = VARIANTS
-            .replace("set = [\"wired.rate=10Mbps\"]", own)
+            .replace("set = [\"wired.rate=10Mbps\"]", with_schemes)
             .replace("quick = { seeds = 1 }", "quick = { seeds = 1, schemes = [\"udp\"] }")
             .replace("depends = { gain = \"udp\", over = \"stock\", plain = \"as it is\" }\n", "")
             .replace("paper = 9.8\n", "paper = 19.6\n")
@@ -316,7 +317,7 @@ tolerance = 0
 
     #[test]
     fn variants_that_contradict_the_sweep_are_refused() {
-        for (from, to, said) in [
+        for (from, to, expected) in [
             (
                 "variant = \"a slow wire\" }",
                 "variant = \"a fast wire\" }",
@@ -350,7 +351,7 @@ tolerance = 0
         ] {
             let text = VARIANTS.replacen(from, to, 1);
             let error = Figure::parse("x", "x.toml", &text).unwrap_err().to_string();
-            assert!(error.contains(said), "{said}: {error}");
+            assert!(error.contains(expected), "{expected}: {error}");
         }
     }
 }

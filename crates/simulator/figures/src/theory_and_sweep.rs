@@ -90,7 +90,7 @@ impl Kind for TheoryAndSweep {
                 theory.expect("the figure file was checked: it has one or the other")
             }
         };
-        Ok(Findings::of_curves(drawn))
+        Ok(Findings::from_curves(drawn))
     }
 }
 

@@ -101,14 +101,14 @@ impl Kind for Timeline {
         let results = Results::new(making, &figure.id, &file_name(&figure.id, ""));
         let shown = self.shown(figure, &results)?;
         let picture = Some(shown.picture(figure));
-        Ok(Findings { picture, ..Findings::of(Evidence::Frames(shown)) })
+        Ok(Findings { picture, ..Findings::new(Evidence::Frames(shown)) })
     }
 }
 
 impl Shown {
     /// Evaluates `measure`.
     pub fn measured(&self, measure: &Measure) -> Option<f64> {
-        measure.of(&self.ppdus, &self.metrics)
+        measure.evaluate(&self.ppdus, &self.metrics)
     }
 
     fn picture(&self, figure: &Figure) -> Views {

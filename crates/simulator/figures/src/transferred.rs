@@ -39,16 +39,16 @@ pub(super) fn row(columns: &[&str], values: impl IntoIterator<Item = Option<f64>
 impl Transferred {
     /// The values of a column in the runs of a curve that have it.
     pub fn column(&self, curve: &str, column: &str) -> Vec<f64> {
-        let own = self.points.iter().filter(|point| point.curve == curve);
-        own.flat_map(|point| point.column(column)).collect()
+        let points = self.points.iter().filter(|point| point.curve == curve);
+        points.flat_map(|point| point.column(column)).collect()
     }
 
     /// The curves `names` of a variant, consisting of medians.
     pub fn curves(&self, columns: &[&str], names: Vec<String>, variant: Option<&str>) -> Curves {
         let curve = |name: String| {
             let is_own = |point: &&Point| point.variant.as_deref() == variant && point.curve == name;
-            let own = self.points.iter().filter(is_own);
-            let mut points: Vec<_> = own.map(|point| (point.x, point.medians(columns))).collect();
+            let measured = self.points.iter().filter(is_own);
+            let mut points: Vec<_> = measured.map(|point| (point.x, point.medians(columns))).collect();
             points.sort_by(|(a, _), (b, _)| a.total_cmp(b));
             Curve { name, points, ..Curve::default() }
         };

@@ -210,10 +210,9 @@ impl Transfers {
         if let Some(x) = &self.quick.x {
             shortened.axis.values.clone_from(x);
             // A variant with its own places keeps those that are left.
-            shortened
-                .variants
-                .iter_mut()
-                .for_each(|variant| variant.values.retain(|own| x.iter().any(|other| same(*own, *other))));
+            shortened.variants.iter_mut().for_each(|variant| {
+                variant.values.retain(|place| x.iter().any(|other| same(*place, *other)));
+            });
         }
         if let Some(names) = &self.quick.variants {
             shortened.variants.retain(|variant| names.contains(&variant.name));
@@ -329,9 +328,9 @@ impl Transfers {
                 let at_once = if self.downloads.is_some() { turns.len().max(1) } else { 1 };
                 for round in turns.chunks(at_once) {
                     let runs: Vec<TransferRun> = round.iter().map(|(.., run)| run.clone()).collect();
-                    let reports = self.made_well(&runs, make)?;
+                    let reports = self.make_undisturbed(&runs, make)?;
                     for ((_, place, _), report) in round.iter().zip(reports) {
-                        places[*place].runs.iter_mut().for_each(|made| made.push(report.clone()));
+                        places[*place].runs.iter_mut().for_each(|reports| reports.push(report.clone()));
                     }
                 }
             }
@@ -340,7 +339,7 @@ impl Transfers {
     }
 
     /// Executes the runs at the same time, and repeats them a limited number of times if the machine disturbs one.
-    fn made_well(
+    fn make_undisturbed(
         &self,
         runs: &[TransferRun],
         make: &mut dyn MakeLive,
@@ -613,8 +612,8 @@ tolerance = 0.001
             let invalid = is_first.replace(false).then(|| "stood still".to_owned());
             Ok(TransferReport { invalid, ..right(run)? })
         });
-        let told = outcome(FIGURE, true, &mut once, None);
-        assert_eq!((verdicts(&told), once.asked.borrow().len()), (vec!["pass"; 3], 3), "{told:?}");
+        let judged = outcome(FIGURE, true, &mut once, None);
+        assert_eq!((verdicts(&judged), once.asked.borrow().len()), (vec!["pass"; 3], 3), "{judged:?}");
         let mut always = machine(|run: &TransferRun| {
             let invalid = (run.client[0] == "many").then(|| "stood still".to_owned());
             Ok(TransferReport { invalid, ..right(run)? })
@@ -685,7 +684,7 @@ tolerance = 0.001
 
     #[test]
     fn invalid_figures_of_transfers_are_refused() {
-        for (from, to, said) in [
+        for (from, to, expected) in [
             ("medians = 5", "medians = 4", "4 runs"),
             ("medians = 5", "medians = 3", "3 runs"),
             ("name = \"many\"", "name = \"few\"", "\"few\" stands there twice"),
@@ -708,7 +707,7 @@ tolerance = 0.001
         ] {
             let text = FIGURE.replacen(from, to, 1);
             let error = Figure::parse("x", "x.toml", &text).unwrap_err().to_string();
-            assert!(error.contains(said), "{said}: {error}");
+            assert!(error.contains(expected), "{expected}: {error}");
         }
     }
 }

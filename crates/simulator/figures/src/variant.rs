@@ -52,7 +52,7 @@ impl Variant {
     /// Removes its places that are not in `x`.
     pub fn restrict(&mut self, x: &[f64]) {
         if !self.values.is_empty() {
-            self.values.retain(|own| x.iter().any(|other| same(*own, *other)));
+            self.values.retain(|place| x.iter().any(|other| same(*place, *other)));
         }
     }
 }
@@ -76,8 +76,8 @@ pub(super) fn read_all(
 /// `sweep.depends`: the number that the table of variants shows.
 #[derive(Clone, Debug)]
 pub(super) struct Depends {
-    pub of: String,
-    /// The curve over which the gain of `of` is computed; without one, the value itself is shown.
+    pub curve: String,
+    /// The curve over which the gain of `curve` is computed; without one, the value itself is shown.
     pub over: Option<String>,
     /// The column, if not the plotted one.
     pub column: Option<String>,
@@ -96,14 +96,14 @@ impl Depends {
         let gain = section.optional("gain", text)?;
         let over = section.optional("over", text)?;
         let value = section.optional("value", text)?;
-        let of = match (gain, &over, value) {
+        let curve = match (gain, &over, value) {
             (Some(gain), Some(_), None) => gain,
             (None, None, Some(value)) => value,
             _ => return Err(section.error("gain", "either gain and over, or value are needed")),
         };
         let unit = if over.is_some() { "%" } else { "Mb/s" };
         let depends = Self {
-            of,
+            curve,
             over,
             column: section.optional("column", text)?,
             unit: section.or("unit", unit.to_owned(), text)?,
@@ -116,7 +116,7 @@ impl Depends {
 
     /// Names of the curves it refers to.
     pub fn curves(&self) -> impl Iterator<Item = &str> {
-        [Some(&self.of), self.over.as_ref()].into_iter().flatten().map(String::as_str)
+        [Some(&self.curve), self.over.as_ref()].into_iter().flatten().map(String::as_str)
     }
 
     /// The column it refers to, if not the plotted one.

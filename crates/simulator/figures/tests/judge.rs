@@ -40,7 +40,7 @@ fn figures() -> Vec<Figure> {
     texts.map(|(id, text)| Figure::parse(id, "test.toml", text).unwrap()).into()
 }
 
-fn made(directory: &Path) -> Vec<FigureOutcome> {
+fn simulate(directory: &Path) -> Vec<FigureOutcome> {
     let options = Options { quick: true, directory: Some(directory.to_owned()), ..Options::default() };
     run(&figures(), &options, Control::unattended()).unwrap()
 }
@@ -83,7 +83,7 @@ fn of_another_program(from: &Path, to: &Path) {
 fn verdicts_and_pictures_come_again_from_what_is_stored() {
     let (first, other, again) = (tempfile::tempdir(), tempfile::tempdir(), tempfile::tempdir());
     let (first, other, again) = (first.unwrap(), other.unwrap(), again.unwrap());
-    let outcomes = made(first.path());
+    let outcomes = simulate(first.path());
     let verdicts: Vec<bool> = claims(&outcomes).iter().map(|claim| claim.pass).collect();
     assert_eq!(verdicts, [true, false, true, true, true]);
     of_another_program(first.path(), other.path());
@@ -101,7 +101,7 @@ fn verdicts_and_pictures_come_again_from_what_is_stored() {
 #[test]
 fn claims_and_pictures_are_those_of_the_file_as_it_is_now() {
     let directory = tempfile::tempdir().unwrap();
-    made(directory.path());
+    simulate(directory.path());
     let missed = "deviation = \"it never has\"\nmeasured = [0, 0]\n";
     let sweep = SWEEP
         .replace("paper = 5", "paper = 0")
@@ -122,14 +122,14 @@ fn claims_and_pictures_are_those_of_the_file_as_it_is_now() {
 #[test]
 fn missing_results_are_named_instead_of_run() {
     let directory = tempfile::tempdir().unwrap();
-    made(directory.path());
+    simulate(directory.path());
     let more = SWEEP.replace("quick = { seeds = 2 }", "quick = { seeds = 3 }");
     let more = Figure::parse("test/sweep", "test.toml", &more).unwrap();
     let error = judged(&[more], directory.path(), directory.path()).unwrap_err();
     assert!(matches!(error, RunsError::Missing { total: 12, .. }), "{error}");
-    let said = error.to_string();
-    assert!(said.contains("test-sweep: 4 of 12 runs are missing: wlan-11n-150 stock, clients 1, seed 3; "));
-    assert!(said.ends_with("; and 1 more; tacit figure test/sweep --quick makes them"), "{said}");
+    let text = error.to_string();
+    assert!(text.contains("test-sweep: 4 of 12 runs are missing: wlan-11n-150 stock, clients 1, seed 3; "));
+    assert!(text.ends_with("; and 1 more; tacit figure test/sweep --quick makes them"), "{text}");
 
     // All figures are requested, so those without results are skipped.
     let never = SWEEP.replace("title = \"t\"", "title = \"never made\"");
@@ -145,7 +145,7 @@ fn missing_results_are_named_instead_of_run() {
 #[test]
 fn results_made_in_short_are_told_from_whole_ones() {
     let directory = tempfile::tempdir().unwrap();
-    made(directory.path());
+    simulate(directory.path());
     let shorter = SWEEP.replace("duration=400ms", "duration=500ms");
     let options = Options { from: Some(directory.path().to_owned()), ..Options::default() };
     let figure = Figure::parse("test/sweep", "test.toml", &shorter).unwrap();
@@ -158,7 +158,7 @@ fn results_made_in_short_are_told_from_whole_ones() {
 #[test]
 fn damaged_results_are_named() {
     let directory = tempfile::tempdir().unwrap();
-    made(directory.path());
+    simulate(directory.path());
     let path = directory.path().join("test-timeline/runs.jsonl");
     let mut content = fs::read(&path).unwrap();
     let middle = content.len() / 2;

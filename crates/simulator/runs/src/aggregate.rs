@@ -26,7 +26,7 @@ pub struct Mean {
 
 impl Mean {
     /// The mean of `values`; `None` if there are none.
-    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+    pub fn from_values(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let values: Vec<f64> = values.into_iter().collect();
         let count = values.len();
         if count == 0 {
@@ -58,7 +58,7 @@ pub struct Median {
 
 impl Median {
     /// The median of `values`; `None` if there are none.
-    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+    pub fn from_values(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
         let interval = rank_of_median(values.len())
@@ -109,7 +109,7 @@ impl Column {
     }
 
     /// The value of the column in a run.
-    pub fn of(self, run: &RunSummary) -> Option<f64> {
+    pub fn value(self, run: &RunSummary) -> Option<f64> {
         self.raw(run).map(|raw| raw * self.factor)
     }
 }
@@ -136,7 +136,7 @@ pub struct Group<'a> {
 
 impl<'a> Group<'a> {
     /// The group of these runs.
-    pub fn of(runs: impl IntoIterator<Item = &'a RunSummary>) -> Self {
+    pub fn new(runs: impl IntoIterator<Item = &'a RunSummary>) -> Self {
         Self { runs: runs.into_iter().collect() }
     }
 
@@ -147,7 +147,7 @@ impl<'a> Group<'a> {
 
     /// Mean of a column over the seeds; `None` if no run has a value.
     pub fn mean(&self, column: Column) -> Option<Mean> {
-        let mean = Mean::of(self.runs.iter().filter_map(|run| column.raw(run)))?;
+        let mean = Mean::from_values(self.runs.iter().filter_map(|run| column.raw(run)))?;
         Some(mean.scaled(column.factor))
     }
 
@@ -158,19 +158,19 @@ impl<'a> Group<'a> {
 
     /// Median of a column over the seeds; `None` if no run has a value.
     pub fn median(&self, column: Column) -> Option<Median> {
-        Median::of(self.runs.iter().filter_map(|run| column.of(run)))
+        Median::from_values(self.runs.iter().filter_map(|run| column.value(run)))
     }
 
     /// Median of the gains over the runs of `yardstick` with the same seeds.
     pub fn median_gain_over(&self, yardstick: &Group<'_>, column: Column) -> Option<Median> {
-        Median::of(self.gains_over(yardstick, column))
+        Median::from_values(self.gains_over(yardstick, column))
     }
 
     /// The gains over the runs of `yardstick` with the same seeds, where defined.
     fn gains_over(&self, yardstick: &Group<'_>, column: Column) -> Vec<f64> {
         let one = |(run, twin): (&RunSummary, &RunSummary)| {
-            let (own, other) = (column.raw(run)?, column.raw(twin)?);
-            (other > 0.0).then(|| gain(own, other))
+            let (value, other) = (column.raw(run)?, column.raw(twin)?);
+            (other > 0.0).then(|| gain(value, other))
         };
         self.pairs(yardstick).filter_map(one).collect()
     }
@@ -178,7 +178,7 @@ impl<'a> Group<'a> {
     /// The runs whose seeds also occur in `other`.
     #[must_use]
     pub fn with_seeds_of(&self, other: &Group<'_>) -> Self {
-        Self::of(self.pairs(other).map(|(run, _)| run))
+        Self::new(self.pairs(other).map(|(run, _)| run))
     }
 
     /// The runs of the group.
@@ -195,26 +195,26 @@ impl<'a> Group<'a> {
 
     /// Its mean as a fraction of the yardstick's mean, if that is not zero.
     pub fn share_of(&self, yardstick: &Group<'_>, column: Column) -> Option<f64> {
-        let (own, other) = (self.mean(column)?.mean, yardstick.mean(column)?.mean);
-        (other > 0.0).then(|| own / other)
+        let (value, other) = (self.mean(column)?.mean, yardstick.mean(column)?.mean);
+        (other > 0.0).then(|| value / other)
     }
 
     /// Its gain over the yardstick, if defined.
     pub fn gain_over(&self, yardstick: &Group<'_>, column: Column) -> Option<Gain> {
-        let (own, other) = (self.mean(column)?.mean, yardstick.mean(column)?.mean);
-        let ci95 = Mean::of(self.gains_over(yardstick, column)).and_then(|pairs| pairs.ci95);
-        (other > 0.0).then(|| Gain { of_means: gain(own, other), ci95 })
+        let (value, other) = (self.mean(column)?.mean, yardstick.mean(column)?.mean);
+        let ci95 = Mean::from_values(self.gains_over(yardstick, column)).and_then(|pairs| pairs.ci95);
+        (other > 0.0).then(|| Gain { of_means: gain(value, other), ci95 })
     }
 
     /// By how much smaller a column is than the yardstick's, as a gain: twice as fast is a gain of one.
     pub fn speedup_over(&self, yardstick: &Group<'_>, column: Column) -> Option<Gain> {
-        let (own, other) = (self.mean(column)?.mean, yardstick.mean(column)?.mean);
+        let (value, other) = (self.mean(column)?.mean, yardstick.mean(column)?.mean);
         let one = |(run, twin): (&RunSummary, &RunSummary)| {
-            let (own, other) = (column.raw(run)?, column.raw(twin)?);
-            (own > 0.0).then(|| gain(other, own))
+            let (value, other) = (column.raw(run)?, column.raw(twin)?);
+            (value > 0.0).then(|| gain(other, value))
         };
-        let ci95 = Mean::of(self.pairs(yardstick).filter_map(one)).and_then(|pairs| pairs.ci95);
-        (own > 0.0).then(|| Gain { of_means: gain(other, own), ci95 })
+        let ci95 = Mean::from_values(self.pairs(yardstick).filter_map(one)).and_then(|pairs| pairs.ci95);
+        (value > 0.0).then(|| Gain { of_means: gain(other, value), ci95 })
     }
 
     /// The group with the highest mean of a column; the first one if several are equal.
@@ -272,15 +272,15 @@ mod tests {
     #[test]
     fn known_interval() {
         // 1..5: mean 3, s = 1.5811, t(4) = 2.776, half-width 1.963.
-        let mean = Mean::of([1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        let mean = Mean::from_values([1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         assert!((mean.mean - 3.0).abs() < 1e-12);
         assert!((mean.ci95.unwrap() - 1.963).abs() < 1e-3);
     }
 
     #[test]
     fn few_values_claim_nothing() {
-        assert_eq!(Mean::of([]), None);
-        assert_eq!(Mean::of([7.0]).unwrap().ci95, None);
+        assert_eq!(Mean::from_values([]), None);
+        assert_eq!(Mean::from_values([7.0]).unwrap().ci95, None);
     }
 
     /// A run with a goodput of `mbps`.
@@ -301,12 +301,12 @@ mod tests {
         let runs = [run("a", None, 1, 11.0), run("a", None, 2, 22.0)];
         // In another order, and with a run that has no counterpart.
         let others = [run("b", None, 2, 20.0), run("b", None, 1, 10.0), run("b", None, 3, 33.0)];
-        let (a, b) = (Group::of(&runs), Group::of(&others));
+        let (a, b) = (Group::new(&runs), Group::new(&others));
         let gain = a.gain_over(&b, column()).unwrap();
         assert!((gain.of_means - (16.5 / 21.0 - 1.0)).abs() < 1e-12, "{gain:?}");
         assert!(gain.ci95.unwrap() < 1e-9, "every pair gains a tenth");
         assert!((a.share_of(&b, column()).unwrap() - 16.5 / 21.0).abs() < 1e-12);
-        assert_eq!(a.gain_over(&Group::of(&[run("b", None, 1, 0.0)]), column()), None);
+        assert_eq!(a.gain_over(&Group::new(&[run("b", None, 1, 0.0)]), column()), None);
         assert_eq!(a.gain_over(&Group::default(), column()), None);
     }
 
@@ -338,13 +338,13 @@ mod tests {
     /// Ranks from tables of the sign test: 1 of 6, 6 of 20, 10 of 30, counted from one.
     #[test]
     fn the_interval_of_a_median_lies_between_two_of_its_values() {
-        let of = |count: u32| Median::of((1..=count).map(f64::from)).unwrap();
-        assert_eq!(of(5).interval, None);
-        assert_eq!(of(6).interval, Some((1.0, 6.0)));
-        assert_eq!(of(20).interval, Some((6.0, 15.0)));
-        assert_eq!(of(30).interval, Some((10.0, 21.0)));
-        assert_eq!((of(20).median, of(20).ci95()), (10.5, Some(4.5)));
-        assert_eq!(Median::of([]), None);
+        let median = |count: u32| Median::from_values((1..=count).map(f64::from)).unwrap();
+        assert_eq!(median(5).interval, None);
+        assert_eq!(median(6).interval, Some((1.0, 6.0)));
+        assert_eq!(median(20).interval, Some((6.0, 15.0)));
+        assert_eq!(median(30).interval, Some((10.0, 21.0)));
+        assert_eq!((median(20).median, median(20).ci95()), (10.5, Some(4.5)));
+        assert_eq!(Median::from_values([]), None);
     }
 
     #[test]

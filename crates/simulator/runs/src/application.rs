@@ -218,7 +218,7 @@ mod tests {
         let scenario = Scenario::parse("household.toml", HOUSEHOLD, &[]).unwrap();
         let outcome = tacit_sim::run(&scenario.setup(3, 1).unwrap()).unwrap();
         let records = application_records(&outcome);
-        let value_of = |name: &str| metric::ALL[metric::position(name).unwrap()].of(&outcome);
+        let value_of = |name: &str| metric::ALL[metric::position(name).unwrap()].value(&outcome);
         let pages: u64 = records.iter().filter_map(|record| record.pages_completed).sum();
         assert!(pages > 5, "{records:?}");
         assert_eq!(value_of("pages_completed"), Some(pages as f64));

@@ -127,10 +127,10 @@ impl Batches {
             seeds,
             program: this_program(),
         };
-        Self::of(written)
+        Self::from_written(written)
     }
 
-    fn of(written: Written) -> Result<Self, RunsError> {
+    fn from_written(written: Written) -> Result<Self, RunsError> {
         InputError::check_range("--seeds", written.seeds, 1..=MAX_SEEDS)?;
         let is_allowed = |count: &u32| InputError::check_range("--clients", *count, 1..=MAX_CLIENTS);
         written.clients.iter().try_for_each(is_allowed)?;
@@ -252,14 +252,15 @@ impl Batches {
         let Written { scenario, invocation, places, .. } = &self.written;
         let GridPoint { at, scenario_text } = &places[place];
         let parsed = Scenario::parse(scenario, scenario_text, &[])?;
-        let set: String = at.iter().map(|said| format!(" --set {}", tacit_scenario::quoted(said))).collect();
+        let set: String =
+            at.iter().map(|assignment| format!(" --set {}", tacit_scenario::quoted(assignment))).collect();
         Ok(Scenario { name: scenario.clone(), invocation: format!("{invocation}{set}"), ..parsed })
     }
 
     /// Position of a place on the axis: the number in its only assignment.
     fn x(&self, place: usize) -> Option<f64> {
-        let [said] = self.written.places[place].at.as_slice() else { return None };
-        let value = said.split_once('=')?.1.trim();
+        let [assignment] = self.written.places[place].at.as_slice() else { return None };
+        let value = assignment.split_once('=')?.1.trim();
         let end = value.find(|letter: char| !matches!(letter, '0'..='9' | '.' | '-')).unwrap_or(value.len());
         value[..end].parse().ok().filter(|value: &f64| value.is_finite())
     }
@@ -312,31 +313,31 @@ impl Batches {
         inside.then_some(()).ok_or_else(|| wrong().allowed(format!("0 to {}", self.runs())))
     }
 
-    /// A table of the runs `made` of one place, numbered from `first`: their labels, a column for each swept key, and
+    /// A table of `runs` of one place, numbered from `first`: their labels, a column for each swept key, and
     /// their metrics.
     ///
     /// # Errors
     /// If a run does not belong to this sweep.
-    fn table(&self, first: usize, made: &[RunSummary]) -> Result<Sheet, InputError> {
-        let range = first..first + made.len();
+    fn table(&self, first: usize, runs: &[RunSummary]) -> Result<Sheet, InputError> {
+        let range = first..first + runs.len();
         self.check(&range)?;
         let places: Vec<&[String]> = range.map(|run| self.place_of(run).at.as_slice()).collect();
-        Ok(tables::rows(&made.iter().collect::<Vec<_>>(), &|sheet| {
+        Ok(tables::rows(&runs.iter().collect::<Vec<_>>(), &|sheet| {
             for (index, column) in self.written.columns.iter().enumerate() {
                 column.add(sheet, index, &places);
             }
         }))
     }
 
-    /// Writes the file at `path` in `format` with the runs `made` of one place, numbered from `first`.
+    /// Writes the file at `path` in `format` with `runs` of one place, numbered from `first`.
     fn export(
         &self,
         path: &Path,
         first: usize,
-        made: &[RunSummary],
+        runs: &[RunSummary],
         format: Format,
     ) -> Result<(), RunsError> {
-        let sheet = self.table(first, made)?;
+        let sheet = self.table(first, runs)?;
         if format == Format::Csv {
             return store::write_whole(path, sheet.to_csv().as_bytes());
         }
@@ -350,10 +351,10 @@ impl Batches {
         file.finish()
     }
 
-    /// The record of the runs `made` of one place. Its scenario is in the sweep.
-    fn record(&self, made: &[RunSummary]) -> Result<Vec<u8>, RunsError> {
+    /// The record of `runs` of one place. Its scenario is in the sweep.
+    fn record(&self, runs: &[RunSummary]) -> Result<Vec<u8>, RunsError> {
         let bare = |run: &RunSummary| RunSummary { scenario_text: "".into(), ..run.clone() };
-        let runs: Vec<RunSummary> = made.iter().map(bare).collect();
+        let runs: Vec<RunSummary> = runs.iter().map(bare).collect();
         store::record_of(&runs, Path::new("a batch of runs"))
     }
 
@@ -398,7 +399,7 @@ impl Order {
     /// # Errors
     /// Same as [`Batches::make`].
     pub fn make(self, control: Control<'_>) -> Result<Vec<u8>, RunsError> {
-        let sweep = Batches::of(self.sweep)?;
+        let sweep = Batches::from_written(self.sweep)?;
         sweep.record(&sweep.make(self.runs, control)?)
     }
 }

@@ -34,7 +34,7 @@ pub struct Cache {
 impl Cache {
     /// The cache of this user: `TACIT_CACHE_DIR`, otherwise `tacit` in `XDG_CACHE_HOME` or `~/.cache`. `None` if none
     /// of these is available, or if the program cannot read its own executable.
-    pub fn of_user() -> Option<Self> {
+    pub fn for_user() -> Option<Self> {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let directory = variable("TACIT_CACHE_DIR")
             .or_else(|| variable("XDG_CACHE_HOME").map(|home| home.join("tacit")))
@@ -64,7 +64,7 @@ impl Cache {
     pub fn get(&self, id: RunId) -> Result<Option<RunRecord>, String> {
         let path = self.path(id);
         let Ok(file) = fs::File::open(&path) else { return Ok(None) };
-        let record = Log::of(&path, file).ok().and_then(|log| log.only_run());
+        let record = Log::from_file(&path, file).ok().and_then(|log| log.only_run());
         let Some(record) = record.filter(|record| record.run.id == id.to_string()) else {
             return Err(format!("{}: corrupted, the run is made again", path.display()));
         };
@@ -162,9 +162,9 @@ mod tests {
         let cache = Cache::at(directory.path(), LIMIT);
         let plan = plan();
         let first = run(&plan, &cache);
-        assert_eq!(first.made, 3);
+        assert_eq!(first.simulated, 3);
         let second = run(&plan, &cache);
-        assert_eq!((second.made, second.warned.len()), (0, 0));
+        assert_eq!((second.simulated, second.warned.len()), (0, 0));
         assert_eq!(second.runs, first.runs);
         assert_eq!(second.runs, sweep::run(&plan, None, Control::unattended()).unwrap());
     }
@@ -177,8 +177,8 @@ mod tests {
         run(&plan, &cache);
         plan.runs[0].x = Some(2.0);
         plan.runs[1].seed = 77;
-        let ObservedSweep { runs, made, .. } = run(&plan, &cache);
-        assert_eq!((runs[0].label.x, runs[1].label.seed, made), (Some(2.0), 77, 1));
+        let ObservedSweep { runs, simulated, .. } = run(&plan, &cache);
+        assert_eq!((runs[0].label.x, runs[1].label.seed, simulated), (Some(2.0), 77, 1));
     }
 
     #[test]
@@ -195,8 +195,8 @@ mod tests {
         changed[digit] ^= 1;
         for damaged in [changed, whole[..whole.len() / 2].to_vec(), b"{}".to_vec(), Vec::new()] {
             fs::write(&path, damaged).unwrap();
-            let ObservedSweep { runs, made, warned, .. } = run(&plan, &cache);
-            assert_eq!((&runs, made), (&first.runs, 1));
+            let ObservedSweep { runs, simulated, warned, .. } = run(&plan, &cache);
+            assert_eq!((&runs, simulated), (&first.runs, 1));
             assert!(warned.len() == 1 && warned[0].contains("corrupted"), "{warned:?}");
         }
         assert_eq!(fs::read(&path).unwrap(), whole, "and is whole afterwards");
@@ -225,7 +225,7 @@ mod tests {
         small.prune();
         assert_eq!(kept(), [true, false, true]);
         // The evicted run is written again, which triggers pruning in such a small cache.
-        assert_eq!(run(&plan, &small).made, 1);
+        assert_eq!(run(&plan, &small).simulated, 1);
         assert_eq!(kept().iter().filter(|kept| **kept).count(), 2);
     }
 }

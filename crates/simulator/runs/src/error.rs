@@ -40,12 +40,12 @@ pub enum RunsError {
         source: RunError,
     },
     /// A program started for a figure failed.
-    #[error("{command}: {said}")]
+    #[error("{command}: {message}")]
     Program {
         /// Its command line.
         command: String,
         /// The last line of its output.
-        said: String,
+        message: String,
     },
     /// Stored results were requested but do not exist.
     #[error("{}: {} of {total} runs are missing: {}; {command} makes them{}", directory.display(), missing.len(), listed(missing), there.as_ref().map_or(String::new(), |other| format!(", the stored runs come from {other}")))]

@@ -113,7 +113,7 @@ fn station_record(station: &StationOutcome, from: String, to: Option<String>) ->
 #[cfg(test)]
 mod tests {
     use crate::single::Options;
-    use crate::single::tests::made;
+    use crate::single::tests::simulate;
 
     #[test]
     fn every_direction_of_a_chain_is_told_and_adds_up() {
@@ -123,7 +123,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("chain.toml");
         std::fs::write(&path, text).unwrap();
-        let single = made(path.to_str().unwrap(), &[], Options::default());
+        let single = simulate(path.to_str().unwrap(), &[], Options::default());
         let ends: Vec<_> =
             single.hops.iter().map(|hop| (hop.kind.as_str(), &*hop.from, hop.to.as_deref())).collect();
         assert_eq!(
@@ -163,7 +163,8 @@ mod tests {
             "wifi.direct-links=all",
             "run.duration=2 s",
         ];
-        let single = made("wlan-11n-150", &assignments, Options { clients: Some(2), ..Options::default() });
+        let single =
+            simulate("wlan-11n-150", &assignments, Options { clients: Some(2), ..Options::default() });
         let wifi: Vec<_> = single.hops.iter().filter(|hop| hop.kind == "wifi").collect();
         assert!(wifi.iter().all(|hop| hop.to.is_none()), "{wifi:?}");
         assert_eq!(wifi[0].counters.offered, 0);
@@ -179,7 +180,7 @@ mod tests {
     #[test]
     fn arrivals_count_where_no_block_ack_comes_back() {
         let assignments = ["wifi.link-ack-error=100 %", "run.duration=3 s", "run.measure-from=1 s"];
-        let single = made("wlan-11n-150", &assignments, Options::default());
+        let single = simulate("wlan-11n-150", &assignments, Options::default());
         let flow = &single.flows[0];
         let hop = single.hops.iter().find(|hop| hop.kind == "wifi" && hop.from == "ap").unwrap();
         assert!(flow.goodput_bps > 1e6, "{flow:?}");

@@ -28,7 +28,7 @@ static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
 
 /// Declares that runs are simulated by the library at `path`, which is loaded into another program, such as an
 /// interpreter. Only the first call has an effect, and only before the first call of [`Program::this`].
-pub fn made_by_library(path: &Path) {
+pub fn set_library(path: &Path) {
     // Later calls pass the same path, because a library is loaded once.
     let _ = LIBRARY.set(path.to_owned());
 }
@@ -40,21 +40,21 @@ impl fmt::Display for Program {
 }
 
 impl Program {
-    /// This program, identified by its executable and its version. `None` if it cannot read its executable. If [`made_by_library`] was called, the library is used instead of the executable.
+    /// This program, identified by its executable and its version. `None` if it cannot read its executable. If [`set_library`] was called, the library is used instead of the executable.
     pub fn this() -> Option<Self> {
         static THIS: OnceLock<Option<Program>> = OnceLock::new();
         *THIS.get_or_init(|| {
             let file = LIBRARY.get().cloned().or_else(|| std::env::current_exe().ok())?;
-            hash_of_build(&File::open(file).ok()?).map(Self::of)
+            hash_of_build(&File::open(file).ok()?).map(Self::from_hash)
         })
     }
 
     /// The program with these bytes.
     pub fn from_bytes(bytes: &[u8]) -> Self {
-        Self::of(blake3::hash(bytes))
+        Self::from_hash(blake3::hash(bytes))
     }
 
-    fn of(content: blake3::Hash) -> Self {
+    fn from_hash(content: blake3::Hash) -> Self {
         let mut hash = blake3::Hasher::new();
         hash.update(content.as_bytes());
         hash.update(crate::VERSION.as_bytes());

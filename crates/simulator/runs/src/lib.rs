@@ -43,9 +43,9 @@ mod tests {
     #[test]
     fn the_citation_file_fits_the_package() {
         let file = include_str!("../../../../CITATION.cff");
-        for said in [env!("CARGO_PKG_VERSION"), env!("CARGO_PKG_REPOSITORY"), env!("CARGO_PKG_AUTHORS")] {
-            assert!(file.contains(said), "{said}");
-            assert!(super::citation(super::VERSION).contains(said), "{said}");
+        for field in [env!("CARGO_PKG_VERSION"), env!("CARGO_PKG_REPOSITORY"), env!("CARGO_PKG_AUTHORS")] {
+            assert!(file.contains(field), "{field}");
+            assert!(super::citation(super::VERSION).contains(field), "{field}");
         }
     }
 }

@@ -28,7 +28,7 @@ pub struct Metric {
 
 impl Metric {
     /// Its value in a run.
-    pub fn of(&self, outcome: &RunOutcome) -> Option<f64> {
+    pub fn value(&self, outcome: &RunOutcome) -> Option<f64> {
         self.in_view(&View::new(outcome))
     }
 
@@ -56,8 +56,8 @@ const CONVERSIONS: [(&str, &str, f64); 2] = [("_mbps", "_bps", 1e-6), ("_ms", "_
 /// The index of the metric for a column name, and a factor for its values: `_mbps` means a `_bps` metric in millions,
 /// `_ms` a `_us` metric in thousands.
 pub fn resolve_column(name: &str) -> Option<(usize, f64)> {
-    let converted = |(shown, own, factor): (&str, &str, f64)| {
-        let metric = position(&format!("{}{own}", name.strip_suffix(shown)?))?;
+    let converted = |(shown, suffix, factor): (&str, &str, f64)| {
+        let metric = position(&format!("{}{suffix}", name.strip_suffix(shown)?))?;
         Some((metric, factor))
     };
     position(name).map(|metric| (metric, 1.0)).or_else(|| CONVERSIONS.into_iter().find_map(converted))
@@ -65,7 +65,8 @@ pub fn resolve_column(name: &str) -> Option<(usize, f64)> {
 
 /// The name of the column that shows the metric `name` in a unit for readers: Mb/s, ms.
 pub fn column_for_readers(name: &str) -> String {
-    let converted = |(shown, own, _): (&str, &str, f64)| Some(format!("{}{shown}", name.strip_suffix(own)?));
+    let converted =
+        |(shown, suffix, _): (&str, &str, f64)| Some(format!("{}{shown}", name.strip_suffix(suffix)?));
     CONVERSIONS.into_iter().find_map(converted).unwrap_or_else(|| name.to_owned())
 }
 
@@ -119,7 +120,7 @@ impl AirtimeShares {
     }
 
     /// The share of `what`.
-    pub fn of(&self, what: AirtimeUse) -> f64 {
+    pub fn get(&self, what: AirtimeUse) -> f64 {
         self.0
             .iter()
             .zip(AirtimeUse::ALL)
@@ -155,7 +156,7 @@ mod tests {
     }
 
     pub fn value_of(name: &str, outcome: &RunOutcome) -> Option<f64> {
-        ALL[position(name).unwrap()].of(outcome)
+        ALL[position(name).unwrap()].value(outcome)
     }
 
     #[track_caller]
@@ -231,7 +232,7 @@ mod tests {
                 all.iter().chain(assignments).map(|&text| text.to_owned()).collect();
             let scenario = tacit_scenario::Scenario::load("lte-slow-uplink", &assignments).unwrap();
             let outcome = tacit_sim::run(&scenario.setup(1, 1).unwrap()).unwrap();
-            names.iter().map(|name| ALL[position(name).unwrap()].of(&outcome).unwrap()).collect()
+            names.iter().map(|name| ALL[position(name).unwrap()].value(&outcome).unwrap()).collect()
         };
         let names = ["first_way_utilisation", "first_way_queue_delay_p95_us", "first_way_drops"];
         let down = measured(&[], &names);

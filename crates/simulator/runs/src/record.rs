@@ -39,7 +39,7 @@ pub struct Label {
 
 impl Label {
     /// The label of the run of `spec`.
-    pub fn of(spec: &RunSpec) -> Self {
+    pub fn for_run(spec: &RunSpec) -> Self {
         Self {
             scenario: spec.subject.scenario().name.clone(),
             scheme: spec.subject.scheme().name.to_owned(),
@@ -178,7 +178,7 @@ impl RunRecord {
     pub fn new(id: RunId, spec: &RunSpec, setup: &Setup, outcome: &RunOutcome) -> Self {
         let run = RunSummary {
             id: id.to_string(),
-            label: Label::of(spec),
+            label: Label::for_run(spec),
             scenario_text: spec.subject.scenario().text.clone(),
             version: crate::VERSION.into(),
             digest: digest_text(outcome.digest),
@@ -224,7 +224,7 @@ impl RunSummary {
     /// The run with the label and the scenario of `spec`: sweeps that share a run may label it differently.
     #[must_use]
     pub(crate) fn labelled(self, spec: &RunSpec) -> Self {
-        Self { label: Label::of(spec), scenario_text: spec.subject.scenario().text.clone(), ..self }
+        Self { label: Label::for_run(spec), scenario_text: spec.subject.scenario().text.clone(), ..self }
     }
 
     /// The metric with this name; `None` if it is unknown or does not apply to this run.

@@ -157,7 +157,7 @@ fn read_json(path: &Path) -> Result<Stored, RunsError> {
         version: text(provenance, "version")?,
         digest: text(&value, "digest")?,
         metrics: metrics.iter().map(|(name, value)| (name.clone(), value.as_f64())).collect(),
-        intact: checksum::of_stored(&value),
+        intact: checksum::is_intact(&value),
     })
 }
 

@@ -146,9 +146,9 @@ pub fn prepare_changed(options: &Options, change: impl FnOnce(&mut Scenario)) ->
     let mut prepared = prepare_scenario(load(options)?, options, change)?;
     Estimate::for_setup(&prepared.setup).check()?;
     let RunSpec { subject, clients, .. } = &prepared.spec;
-    let said =
+    let warnings_of_options =
         warnings::of_assignments(&options.scenario, &options.assignments, &[subject.scheme()], *clients);
-    prepared.warnings.splice(..0, said);
+    prepared.warnings.splice(..0, warnings_of_options);
     Ok(prepared)
 }
 
@@ -298,10 +298,10 @@ impl Prepared {
         }
     }
 
-    /// Like [`Label::of`], but with an empty scheme for a scenario as written.
+    /// Like [`Label::for_run`], but with an empty scheme for a scenario as written.
     fn label(&self) -> Label {
         let scheme = self.spec.subject.scheme().argument().unwrap_or_default().to_owned();
-        Label { scheme, ..Label::of(&self.spec) }
+        Label { scheme, ..Label::for_run(&self.spec) }
     }
 
     fn record(&self, outcome: &RunOutcome) -> RunRecord {
@@ -313,7 +313,7 @@ impl Prepared {
     pub fn single(&self, record: RunRecord) -> Single {
         let RunSummary { digest, measured_s, metrics, .. } = record.run;
         let metrics = Metrics(metrics);
-        let caveats = caveats::of_metrics(|name| metrics.get(name));
+        let caveats = caveats::from_metrics(|name| metrics.get(name));
         let Label { scenario, scheme, clients, seed, .. } = self.label();
         let mut single = Single {
             scenario,
@@ -337,7 +337,7 @@ impl Prepared {
                 checksum: String::new(),
             },
         };
-        single.provenance.checksum = checksum::of(&single);
+        single.provenance.checksum = checksum::compute(&single);
         single
     }
 }
@@ -484,23 +484,23 @@ impl Single {
     /// again.
     fn headline(&self) -> String {
         let megabits = |bps: f64| number(bps / 1e6, 2);
-        let mut said = format!("{} Mb/s", megabits(self.goodput_bps));
+        let mut sentence = format!("{} Mb/s", megabits(self.goodput_bps));
         let metric = |name: &str| self.metrics.get(name);
         if let (Some(down), Some(up)) = (metric("download_goodput_bps"), metric("upload_goodput_bps")) {
-            said.push_str(&format!(", {} down and {} up", megabits(down), megabits(up)));
+            sentence.push_str(&format!(", {} down and {} up", megabits(down), megabits(up)));
         }
         if let Some(least) = metric("least_client_goodput_bps").filter(|_| self.clients > 1) {
             let mean = self.goodput_bps / f64::from(self.clients);
-            said.push_str(&format!(
+            sentence.push_str(&format!(
                 "; a client has {} in the mean, the least {}",
                 megabits(mean),
                 megabits(least)
             ));
         }
         if let Some(again) = metric("tcp_retransmitted_share") {
-            said.push_str(&format!("; {} of data packets sent again", percent(Some(again), 1)));
+            sentence.push_str(&format!("; {} of data packets sent again", percent(Some(again), 1)));
         }
-        said + "."
+        sentence + "."
     }
 }
 
@@ -511,8 +511,8 @@ pub(crate) mod tests {
     use super::*;
 
     /// The outcome of `scenario` with these assignments and the other options.
-    pub(crate) fn made(scenario: &str, assignments: &[&str], options: Options) -> Single {
-        let assignments = assignments.iter().map(|&said| said.to_owned()).collect();
+    pub(crate) fn simulate(scenario: &str, assignments: &[&str], options: Options) -> Single {
+        let assignments = assignments.iter().map(|&text| text.to_owned()).collect();
         let options = Options { scenario: scenario.to_owned(), assignments, seed: 1, ..options };
         prepare(&options).unwrap().run(Control::unattended()).unwrap()
     }
@@ -522,7 +522,7 @@ pub(crate) mod tests {
     fn the_accounts_of_flows_and_stations_agree() {
         let options =
             Options { scheme: Some("hack-more-data".into()), clients: Some(3), ..Options::default() };
-        let single = made("wlan-11n-150", &["run.measure-from=0s", "run.duration=2s"], options);
+        let single = simulate("wlan-11n-150", &["run.measure-from=0s", "run.duration=2s"], options);
         let [access_point, clients @ ..] = &single.stations[..] else { panic!("stations") };
         assert_eq!((clients.len(), single.flows.len()), (3, 3));
         for (client, flow) in clients.iter().zip(&single.flows) {
@@ -554,7 +554,7 @@ pub(crate) mod tests {
     #[test]
     fn aggregates_of_data_and_of_acks_are_told_apart() {
         let words = ["traffic.kind=both", "run.duration=2s", "run.measure-from=1s"];
-        let single = made("wlan-11n-150", &words, Options::default());
+        let single = simulate("wlan-11n-150", &words, Options::default());
         let mean = |name: &str| single.metrics.0[metric::position(name).unwrap()].unwrap();
         let (data, acks) = (mean("ampdu_mean"), mean("ack_ampdu_mean"));
         assert!((35.0..=64.0).contains(&data) && (1.0..=64.0).contains(&acks), "{data} and {acks}");
@@ -563,7 +563,7 @@ pub(crate) mod tests {
     #[test]
     fn the_result_comes_first_by_direction_and_with_the_client_that_has_least() {
         let words = ["traffic.kind=both", "run.duration=2s", "run.measure-from=1s"];
-        let single = made("wlan-11n-150", &words, Options { clients: Some(2), ..Options::default() });
+        let single = simulate("wlan-11n-150", &words, Options { clients: Some(2), ..Options::default() });
         let text = single.to_text(Some(80));
         let metric = |name: &str| single.metrics.get(name).unwrap();
         let [down, up] = ["download_goodput_bps", "upload_goodput_bps"].map(metric);
@@ -578,7 +578,7 @@ pub(crate) mod tests {
 
     #[test]
     fn json_has_the_promised_keys() {
-        let single = made("wlan-11n-150", &[], Options::default());
+        let single = simulate("wlan-11n-150", &[], Options::default());
         let json = serde_json::to_value(&single).unwrap();
         for key in ["digest", "goodput_bps", "flows", "hops", "stations", "airtime"] {
             assert!(json.get(key).is_some(), "{key}");

@@ -72,7 +72,7 @@ pub fn run(plan: &Plan, store: Option<&Store>, control: Control<'_>) -> Result<V
     let missing = plan.runs.iter().zip(&ids).filter(|(_, id)| !known.contains_key(&id.to_string()));
     let wait = long_wait(packets(missing.map(|(run, _)| run))?);
     // Not if all of them are in the cache.
-    let tell = Once::new();
+    let announce_wait = Once::new();
     let results: Vec<Option<Result<RunSummary, RunsError>>> = plan
         .runs
         .par_iter()
@@ -89,10 +89,11 @@ pub fn run(plan: &Plan, store: Option<&Store>, control: Control<'_>) -> Result<V
             if control.stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed) {
                 return None;
             }
-            tell.call_once(|| wait.iter().for_each(|wait| (control.progress)(Progress::LongWait(wait))));
+            announce_wait
+                .call_once(|| wait.iter().for_each(|wait| (control.progress)(Progress::LongWait(wait))));
             let result = run_one(run, *id, control).and_then(|record| keep(record, writer.as_ref()));
             failed.fetch_or(result.is_err(), Ordering::Relaxed);
-            (control.progress)(Progress::Finished(&Label::of(run)));
+            (control.progress)(Progress::Finished(&Label::for_run(run)));
             Some(result)
         })
         .collect();
@@ -119,7 +120,7 @@ pub fn stored(
     control: Control<'_>,
 ) -> Result<Vec<RunSummary>, RunsError> {
     let found = store.select(plan)?;
-    let missing = |(run, found): (_, &Option<_>)| found.is_none().then(|| describe(&Label::of(run)));
+    let missing = |(run, found): (_, &Option<_>)| found.is_none().then(|| describe(&Label::for_run(run)));
     let missing: Vec<String> = plan.runs.iter().zip(&found).filter_map(missing).collect();
     let directory = store.directory();
     if !missing.is_empty() {
@@ -164,7 +165,7 @@ fn packets<'r>(runs: impl Iterator<Item = &'r RunSpec>) -> Result<u64, RunsError
 fn run_one(run: &RunSpec, id: RunId, control: Control<'_>) -> Result<RunRecord, RunsError> {
     let setup = run.setup()?;
     let outcome = tacit_sim::run(&setup).map_err(|source| RunsError::Run {
-        run: describe(&Label::of(run)),
+        run: describe(&Label::for_run(run)),
         command: run.command(),
         source,
     })?;
@@ -231,7 +232,7 @@ pub(crate) mod tests {
         pub runs: Vec<RunSummary>,
         /// Numbers of runs that the store had, and that were simulated.
         pub reused: usize,
-        pub made: usize,
+        pub simulated: usize,
         pub warned: Vec<String>,
     }
 
@@ -241,7 +242,7 @@ pub(crate) mod tests {
             let mut observed = observed.lock().unwrap();
             match progress {
                 Progress::Started { reused, .. } => observed.reused = reused,
-                Progress::Finished(_) => observed.made += 1,
+                Progress::Finished(_) => observed.simulated += 1,
                 Progress::Warning(text) | Progress::LongWait(text) => observed.warned.push(text.to_owned()),
             }
         };
@@ -255,7 +256,7 @@ pub(crate) mod tests {
         let plan = plan(3);
         let records = run(&plan, None, Control::unattended()).unwrap();
         let labels: Vec<_> = records.iter().map(|record| record.label.clone()).collect();
-        assert_eq!(labels, plan.runs.iter().map(Label::of).collect::<Vec<_>>());
+        assert_eq!(labels, plan.runs.iter().map(Label::for_run).collect::<Vec<_>>());
     }
 
     #[test]
@@ -264,9 +265,9 @@ pub(crate) mod tests {
         let store = Store::open(directory.path()).unwrap();
         let plan = plan(3);
         let stop = AtomicBool::new(false);
-        let made = AtomicUsize::new(0);
+        let finished = AtomicUsize::new(0);
         let progress = |progress: Progress<'_>| {
-            if matches!(progress, Progress::Finished(_)) && made.fetch_add(1, Ordering::Relaxed) >= 4 {
+            if matches!(progress, Progress::Finished(_)) && finished.fetch_add(1, Ordering::Relaxed) >= 4 {
                 stop.store(true, Ordering::Relaxed);
             }
         };
@@ -278,8 +279,8 @@ pub(crate) mod tests {
         assert_eq!((total, resume_from.as_deref()), (plan.runs.len(), Some(directory.path())));
         assert!((5..total).contains(&finished), "{finished}");
 
-        let ObservedSweep { runs, reused, made, warned } = run_observed(&plan, Some(&store), None);
-        assert_eq!((reused, made, warned.len()), (finished, total - finished, 0), "{warned:?}");
+        let ObservedSweep { runs, reused, simulated, warned } = run_observed(&plan, Some(&store), None);
+        assert_eq!((reused, simulated, warned.len()), (finished, total - finished, 0), "{warned:?}");
         assert_eq!(runs, run(&plan, None, Control::unattended()).unwrap());
     }
 
@@ -298,7 +299,7 @@ pub(crate) mod tests {
         let scenario = Arc::new(Scenario::load("wired-10", &wide.map(str::to_owned)).unwrap());
         let mut plan = Plan::default();
         plan.push(&scenario, scheme::find("", "tcp-l2").unwrap(), 1, SweepPoint::default(), 20).unwrap();
-        let told = || {
+        let progress_events = || {
             let events = Mutex::new(Vec::new());
             let progress = |progress: Progress<'_>| match progress {
                 Progress::Started { .. } => {}
@@ -310,11 +311,11 @@ pub(crate) mod tests {
             run(&plan, Some(&store), control).unwrap();
             events.into_inner().unwrap()
         };
-        let events = told();
+        let events = progress_events();
         let [Some(wait), runs @ ..] = &events[..] else { panic!("{events:?}") };
         assert!(wait.contains("million packets: some ") && runs.len() == 20, "{wait}");
         assert!(runs.iter().all(Option::is_none), "{events:?}");
-        assert_eq!(told(), [], "nothing is left to simulate");
+        assert_eq!(progress_events(), [], "nothing is left to simulate");
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub struct Verdict {
     /// True if the condition is satisfied, which means failure.
     pub broken: bool,
     /// Both as text: `delay_p95_ms is 93.2, and may not be > 80`.
-    pub said: String,
+    pub message: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -99,7 +99,7 @@ struct Unit {
 
 impl Unit {
     /// The unit given by the suffix of a name.
-    fn of_name(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         let ends = |(end, _, factor): &(&'static str, _, f64)| name.ends_with(end).then_some((*end, *factor));
         FAMILIES.into_iter().find_map(|family| {
             // No suffix is the end of another, so at most one matches.
@@ -142,7 +142,7 @@ impl Threshold {
         }
         let factor = factor(name, unit).ok_or_else(|| wrong(format!("{name} is not in {unit}")))?;
         let limit = number * factor;
-        Ok(Self { text: text.trim().to_owned(), scheme, name: of_today(name), relation, limit })
+        Ok(Self { text: text.trim().to_owned(), scheme, name: current_name(name), relation, limit })
     }
 
     /// The condition as the user wrote it.
@@ -185,14 +185,14 @@ impl Threshold {
             let what = format!("{} has no value here", self.name);
             return Err(InputError::new(format!("{PLACE} {:?}", self.text), what));
         };
-        let said = format!(
+        let message = format!(
             "{} is {}, and may not be {} {}",
             self.name,
             rounded(measured),
             self.relation,
             rounded(self.limit)
         );
-        Ok(Verdict { measured, broken: self.relation.holds(measured, self.limit), said })
+        Ok(Verdict { measured, broken: self.relation.holds(measured, self.limit), message })
     }
 
     /// The factor from the reading `name` to the unit of this condition; `None` for an unrelated reading.
@@ -200,16 +200,16 @@ impl Threshold {
         if name == self.name {
             return Some(1.0);
         }
-        let (own, other) = (Unit::of_name(&self.name)?, Unit::of_name(name)?);
-        let same = self.name.strip_suffix(own.end)? == name.strip_suffix(other.end)?
-            && std::ptr::eq(own.family, other.family);
-        same.then_some(other.factor / own.factor)
+        let (unit, other) = (Unit::from_name(&self.name)?, Unit::from_name(name)?);
+        let same = self.name.strip_suffix(unit.end)? == name.strip_suffix(other.end)?
+            && std::ptr::eq(unit.family, other.family);
+        same.then_some(other.factor / unit.factor)
     }
 }
 
 /// Converts an old name to the current one. Live hops used to put the percentile first: `p95_delay_ms` for
 /// `delay_p95_ms`.
-fn of_today(name: &str) -> String {
+fn current_name(name: &str) -> String {
     let turned = ["p50", "p95", "p99", "max"].into_iter().find_map(|which| {
         let (before, after) = name.split_once(&format!("{which}_delay_"))?;
         (before.is_empty() || before.ends_with('_')).then(|| format!("{before}delay_{which}_{after}"))
@@ -219,14 +219,14 @@ fn of_today(name: &str) -> String {
 
 /// The factor from `unit` to the unit of `name`; `None` if they do not match.
 fn factor(name: &str, unit: &str) -> Option<f64> {
-    let own = Unit::of_name(name);
-    match (unit, own) {
+    let named = Unit::from_name(name);
+    match (unit, named) {
         ("", _) => Some(1.0),
         // Shares and gains have no unit.
         ("%", None) => Some(if name.ends_with("_percent") { 1.0 } else { 0.01 }),
-        (_, Some(own)) => {
-            let (.., factor) = own.family.iter().find(|(_, written, _)| written.contains(&unit))?;
-            Some(factor / own.factor)
+        (_, Some(named)) => {
+            let (.., factor) = named.family.iter().find(|(_, written, _)| written.contains(&unit))?;
+            Some(factor / named.factor)
         }
         (_, None) => None,
     }
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn conditions_are_held_against_readings_in_any_unit() {
-        for (text, broken, said) in [
+        for (text, broken, message) in [
             ("goodput_bps < 100e6", true, "goodput_bps is 98500000, and may not be < 100000000"),
             ("goodput_mbps < 100", true, "goodput_mbps is 98.5, and may not be < 100"),
             ("goodput_mbps<98.5", false, "goodput_mbps is 98.5, and may not be < 98.5"),
@@ -272,13 +272,13 @@ mod tests {
             ("collisions_per_s > 12", false, "collisions_per_s is 12, and may not be > 12"),
         ] {
             let verdict = judged(text).unwrap();
-            assert_eq!((verdict.broken, verdict.said.as_str()), (broken, said), "{text}");
+            assert_eq!((verdict.broken, verdict.message.as_str()), (broken, message), "{text}");
         }
     }
 
     #[test]
     fn thresholds_that_cannot_be_judged_are_told() {
-        for (text, told) in [
+        for (text, expected) in [
             ("goodput_bps", "it has no relation"),
             ("goodput_bps = 3", "it has no relation"),
             ("goodput_bps > much", "\"much\" is no number"),
@@ -296,7 +296,7 @@ mod tests {
             ("one_way_delay_p95_ms > 80", "one_way_delay_p95_ms has no value here"),
         ] {
             let error = judged(text).unwrap_err();
-            assert!(error.contains(told), "{text}: {error}");
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 

@@ -54,7 +54,7 @@ impl Scenario {
         if role == Role::Bound {
             return under;
         }
-        let mut all = Scheme::of_role(Role::Baseline).applied_to(self);
+        let mut all = Scheme::with_role(Role::Baseline).applied_to(self);
         all.adoption =
             Some(Adoption { adopters, adopted: Some(Adopted { scheme, scenario: Box::new(under) }) });
         all

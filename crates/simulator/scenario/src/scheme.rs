@@ -511,7 +511,7 @@ impl Scheme {
     }
 
     /// The scheme with `role`, which must be the baseline or the bound, since there is exactly one of each.
-    pub fn of_role(role: Role) -> &'static Self {
+    pub fn with_role(role: Role) -> &'static Self {
         ALL.iter().find(|scheme| scheme.role == role).expect("the table has every role")
     }
 

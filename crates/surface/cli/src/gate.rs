@@ -71,7 +71,7 @@ impl Gate {
             }
             self.judged[at] += 1;
             let status = match threshold.judge(readings) {
-                Ok(verdict) if verdict.broken => failed(NonSuccessKind::Failure, &verdict.said),
+                Ok(verdict) if verdict.broken => failed(NonSuccessKind::Failure, &verdict.message),
                 Ok(_) => TestCaseStatus::success(),
                 // A condition on an unmeasured value does not pass.
                 Err(error) => failed(NonSuccessKind::Error, &error.to_string()),

@@ -8,7 +8,7 @@ mod runs;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 #[cfg(feature = "network")]
-pub use bytes::{ByteBar, of_bytes};
+pub use bytes::{ByteBar, show_bytes};
 #[cfg(feature = "simulator")]
 pub use runs::{cache, counted_live, quietly, simulated, watched};
 

@@ -70,7 +70,7 @@ impl From<RohcError> for Failure {
 
 impl Failure {
     /// If a keyword argument is wrong, it is given its Python name.
-    fn of_input(py: Python<'_>, error: Input) -> PyErr {
+    fn from_input(py: Python<'_>, error: Input) -> PyErr {
         let place = error.place.trim_start_matches("--").replace('-', "_");
         let is_keyword = error.place.starts_with("--") && !place.contains(' ');
         let error = if is_keyword { Input { place, ..error } } else { error };
@@ -89,7 +89,7 @@ impl Failure {
     /// Converts the failure to an exception.
     pub fn raised(self, py: Python<'_>) -> PyErr {
         match self {
-            Self::Input(error) => Self::of_input(py, error),
+            Self::Input(error) => Self::from_input(py, error),
             Self::Other(what) => TacitError::new_err(what),
             Self::Interrupted(what) => PyKeyboardInterrupt::new_err(what),
         }

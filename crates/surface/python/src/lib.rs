@@ -29,7 +29,7 @@ use pyo3::prelude::*;
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // The names of results depend on the program that simulates them, which is this library and not the interpreter.
     if let Ok(file) = module.filename() {
-        tacit_runs::identity::made_by_library(Path::new(&file.to_string()));
+        tacit_runs::identity::set_library(Path::new(&file.to_string()));
     }
     module.add("VERSION", tacit_runs::VERSION)?;
     module.add("DEFAULT_SCENARIO", tacit_analysis::compare::DEFAULT_SCENARIO)?;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tacit_analysis::advise::{Advice, Question, advise as advice, scenario_of};
 use tacit_analysis::compare::{Comparison, Mix, Options, compare as compared};
 use tacit_analysis::report::{Report, redraw, table_html, write};
-use tacit_analysis::why::{Scope, of_directory, of_scenario};
+use tacit_analysis::why::{Scope, explain_directory, explain_scenario};
 use tacit_captures::audit::{Observed, audit_file};
 use tacit_runs::single;
 use tacit_runs::store::{objects, sheet_of, table_names};
@@ -106,7 +106,7 @@ pub fn compare(
     let at = mix.iter().map(Mix::assignment).collect();
     let options = Options { scenario, assignments, clients, schemes, seeds, quick, directory, at };
     let options = match mix {
-        Some(mix) => mix.of(options),
+        Some(mix) => mix.apply(options),
         None => options,
     };
     let own_schemes = OwnScheme::bring(py, &own)?;
@@ -166,8 +166,8 @@ pub fn why(
     let scope = if station { Scope::FirstStation } else { Scope::Bottleneck };
     let work = |control: Control<'_>| {
         let why = match &directory {
-            Some(directory) => of_directory(directory, &options.schemes, scope)?,
-            None => on_all_cores(|| Ok(of_scenario(&options, scope, control)?))?,
+            Some(directory) => explain_directory(directory, &options.schemes, scope)?,
+            None => on_all_cores(|| Ok(explain_scenario(&options, scope, control)?))?,
         };
         let parts = why.accounts.iter().flat_map(|account| {
             let part = |part| {

@@ -57,7 +57,7 @@ pub fn metrics(py: Python<'_>) -> PyResult<Table> {
 #[pyfunction]
 pub fn looks(py: Python<'_>, names: Vec<String>) -> PyResult<Table> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let looks = SeriesStyle::of_series(&names);
+    let looks = SeriesStyle::for_series(&names);
     let markers: Vec<String> = looks.iter().map(|look| format!("{:?}", look.shape)).collect();
     let mut sheet = Sheet::default();
     sheet.text("name", names.iter().copied());
@@ -73,7 +73,7 @@ pub fn looks(py: Python<'_>, names: Vec<String>) -> PyResult<Table> {
 /// `ValueError` without values.
 #[pyfunction]
 pub fn mean_and_ci95(values: Vec<f64>) -> PyResult<(f64, Option<f64>)> {
-    let mean = Mean::of(values).ok_or_else(|| PyValueError::new_err("a mean of no values"))?;
+    let mean = Mean::from_values(values).ok_or_else(|| PyValueError::new_err("a mean of no values"))?;
     Ok((mean.mean, mean.ci95))
 }
 

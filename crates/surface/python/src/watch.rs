@@ -31,7 +31,7 @@ pub fn watched<T: Send>(
     progress: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce(Control<'_>) -> Outcome<T> + Send,
 ) -> PyResult<T> {
-    let cache = if use_cache { Cache::of_user() } else { None };
+    let cache = if use_cache { Cache::for_user() } else { None };
     let stop = AtomicBool::new(false);
     let (sender, receiver) = mpsc::channel();
     // The receiver is used without holding the interpreter, so it must be `Sync`, although no other thread uses it.
@@ -68,8 +68,8 @@ pub fn watched<T: Send>(
                     Err(RecvTimeoutError::Disconnected) => (None, true),
                 }
             });
-            let heard = event.map_or(Ok(()), |event| report_to_python(progress, event));
-            if let Err(error) = heard.and_then(|()| py.check_signals())
+            let reported = event.map_or(Ok(()), |event| report_to_python(progress, event));
+            if let Err(error) = reported.and_then(|()| py.check_signals())
                 && raised.is_none()
             {
                 stop.store(true, Ordering::Relaxed);

@@ -237,7 +237,7 @@ pub struct Hello {
     /// Version of the protocol; [`VERSION`](Self::VERSION) is the only one.
     pub version: u16,
     /// The connection number by which the sender of this packet is addressed; never 0.
-    pub own: ConnectionId,
+    pub source: ConnectionId,
     /// When it left.
     pub departed: Stamp,
     /// In an [`Answer`](Body::Answer): the departure time of the packet that it answers, plus the time that the answer waited;
@@ -261,7 +261,7 @@ pub struct Hello {
 
 fields!(Hello {
     version: u16,
-    own: ConnectionId,
+    source: ConnectionId,
     departed: Stamp,
     echo: Stamp,
     window: u32,
@@ -289,7 +289,7 @@ pub struct Data {
     /// The stream ends behind them.
     pub fin: bool,
     /// The receiver should acknowledge at once.
-    pub ask: bool,
+    pub immediate_ack: bool,
     /// The packet number and `departed` are the low 16 bits: the receiver has acknowledged data that left so shortly before
     /// that these suffice. An [implied](ConnectionId::is_implied) connection is left out.
     pub short: bool,

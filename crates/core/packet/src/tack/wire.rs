@@ -51,7 +51,7 @@ const WITH_REASON: u8 = 5;
 /// Flags of data, in the low half; of these a datagram may have the last. In opening packets that half is a number.
 mod flag {
     pub const FIN: u8 = 1;
-    pub const ASK: u8 = 2;
+    pub const IMMEDIATE_ACK: u8 = 2;
     /// The number of the stream follows, which is not 0.
     pub const STREAM: u8 = 4;
     /// A `Sync` follows.
@@ -299,7 +299,7 @@ fn first_byte(packet: &Packet) -> u8 {
                 (true, _) => kind::SHORT,
             };
             kind | flag(flag::FIN, data.fin)
-                | flag(flag::ASK, data.ask)
+                | flag(flag::IMMEDIATE_ACK, data.immediate_ack)
                 | flag(flag::STREAM, data.stream != StreamId(0))
                 | flag(flag::SYNC, data.sync.is_some())
         }
@@ -439,8 +439,8 @@ fn read_data(flags: u8, short: bool, bytes: &mut &[u8]) -> Result<Data, DecodeEr
     }
     let sync = if has(flag::SYNC) { Some(Sync::read(bytes)?) } else { None };
     let payload_len = length(bytes)?;
-    let (fin, ask) = (has(flag::FIN), has(flag::ASK));
-    Ok(Data { stream, offset, payload_len, fin, ask, short, departed, sync })
+    let (fin, immediate_ack) = (has(flag::FIN), has(flag::IMMEDIATE_ACK));
+    Ok(Data { stream, offset, payload_len, fin, immediate_ack, short, departed, sync })
 }
 
 fn read_tack(bytes: &mut &[u8]) -> Result<Tack, DecodeError> {
@@ -547,7 +547,7 @@ fn check(packet: &Packet) -> Result<(), Unsound> {
         return Err(Unsound::Stream(stream.0));
     }
     match &packet.body {
-        Body::Open(hello) | Body::Answer(hello) if hello.own == ConnectionId(0) => {
+        Body::Open(hello) | Body::Answer(hello) if hello.source == ConnectionId(0) => {
             Err(Unsound::OwnConnection)
         }
         Body::Open(hello) | Body::Answer(hello) if hello.streams > !kind::MASK => {

@@ -44,16 +44,16 @@ impl Connection {
     /// with several connections keeps their numbers distinct, and the peer should not learn the seed. Where the number is
     /// [implied](ConnectionId::is_implied), short data comes without it, so a driver gives such a number to one connection of a
     /// socket at a time.
-    pub fn set_own(&mut self, own: ConnectionId) {
-        debug_assert!(own.0 != 0 && self.packets_sent == 0, "the number is 0, or known to the peer");
-        self.own = own;
+    pub fn set_connection_id(&mut self, id: ConnectionId) {
+        debug_assert!(id.0 != 0 && self.packets_sent == 0, "the number is 0, or known to the peer");
+        self.local = id;
     }
 
     /// Says whether this end has a socket for itself, so that short data to it goes without the number of the connection. The
     /// default is that the end that opens the connection has.
     pub fn set_connection_id_implied(&mut self, implied: bool) {
         debug_assert!(self.packets_sent == 0, "the number is known to the peer");
-        self.own = self.own.implied_or_not(implied);
+        self.local = self.local.implied_or_not(implied);
     }
 
     /// Packets begin at [`min_mtu`](crate::Config::min_mtu): the path may carry none of
@@ -164,7 +164,7 @@ impl Connection {
     /// Packets go to another port of the peer's host. The path is the same (RFC 9000 section 9.4), and packets in flight to the
     /// old port are lost. The peer is asked at once for its state.
     pub fn on_port_changed(&mut self) {
-        self.sender.ask_again();
+        self.sender.restart_probes();
     }
 
     /// Bytes of UDP payload of the longest packets that the path is known to take (RFC 8899).

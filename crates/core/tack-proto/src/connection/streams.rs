@@ -41,7 +41,7 @@ impl Connection {
             return;
         }
         if bytes > 0 {
-            self.written = Written::Untold;
+            self.written = Written::Unreported;
         }
         self.sender.streams.write(stream, bytes);
     }

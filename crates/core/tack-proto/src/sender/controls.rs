@@ -12,7 +12,7 @@ use tacit_packet::units::{Duration, Instant};
 pub(crate) const MAX_DATAGRAMS: usize = 64;
 
 /// Longest time until a limit is asked for again: how long a stream stands for news of it that was lost. Ours.
-const LONGEST_ASKING: Duration = Duration::from_secs(5);
+const LONGEST_REQUEST_WAIT: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ControlsAndDatagrams {
@@ -134,7 +134,7 @@ impl Sender {
     }
 
     /// The number of streams that the peer may open has arrived there, or was lost.
-    pub(super) fn on_streams_told(&mut self, arrived: bool) {
+    pub(super) fn on_stream_limit_settled(&mut self, arrived: bool) {
         self.controls.advertising = false;
         if !arrived {
             self.controls.advertised = 0;
@@ -147,30 +147,30 @@ impl Sender {
         while let Some(stream) = self.streams.next_held() {
             let is_lossy = super::questions(self.unanswered()) > 0;
             let wait = self.path.rtt.smoothed().filter(|_| is_lossy).unwrap_or_else(|| self.probe_timeout());
-            self.ask_later(now, stream, wait);
+            self.request_later(now, stream, wait);
         }
     }
 
-    fn ask_later(&mut self, now: Instant, stream: StreamId, wait: Duration) {
+    fn request_later(&mut self, now: Instant, stream: StreamId, wait: Duration) {
         let at = now + wait;
         // What the stream waited for when its limit held it before is over.
-        if let Some(before) = self.streams.ask_at(stream, Some(at)) {
+        if let Some(before) = self.streams.set_request_at(stream, Some(at)) {
             self.controls.held.remove(&(before, stream));
         }
         self.controls.held.insert((at, stream), wait);
     }
 
     /// Asks for the limits of streams that a limit has held for that long. Until data comes, the peer tells them in each answer.
-    pub(super) fn ask_for_limits(&mut self, now: Instant) {
+    pub(super) fn request_limits(&mut self, now: Instant) {
         while let Some(entry) = self.controls.held.first_entry()
             && entry.key().0 <= now
         {
             let ((_, stream), wait) = entry.remove_entry();
-            self.streams.ask_at(stream, None);
+            self.streams.set_request_at(stream, None);
             if self.streams.is_stream_held(stream) {
                 self.controls.push(Control::Held { stream });
                 self.ends_flight = true;
-                self.ask_later(now, stream, wait.saturating_mul(2).min(LONGEST_ASKING));
+                self.request_later(now, stream, wait.saturating_mul(2).min(LONGEST_REQUEST_WAIT));
             }
         }
     }

@@ -118,7 +118,7 @@ impl Sender {
     ) -> Result<(), Optimistic> {
         let end = self.base.nearest(cumulative);
         // No receiver passes skipped numbers before a `Forget` names them.
-        if end > self.next || self.skips.is_within(self.base.max(self.told_floor), end) {
+        if end > self.next || self.skips.is_within(self.base.max(self.announced_floor), end) {
             return Err(Optimistic);
         }
         if self.base < end {
@@ -170,7 +170,7 @@ impl Sender {
                     0
                 }
                 Carried::Streams => {
-                    sender.on_streams_told(true);
+                    sender.on_stream_limit_settled(true);
                     0
                 }
                 Carried::PathProbe => {
@@ -206,7 +206,7 @@ impl Sender {
 
     /// A packet with `len` bytes of data arrived that left at `at`: as long ones pass.
     fn data_arrived(&mut self, number: Position, at: Instant, len: u32) {
-        self.asked_in_vain = 0;
+        self.unanswered_probes = 0;
         self.end_stall(at, len);
         if number >= self.path.start {
             self.path.mtu.on_arrived(len);
@@ -251,7 +251,7 @@ impl Sender {
                     sender.data_lost(now, number, len);
                 }
                 Carried::Control(control) => sender.on_control_lost(control),
-                Carried::Streams => sender.on_streams_told(false),
+                Carried::Streams => sender.on_stream_limit_settled(false),
                 Carried::PathProbe => sender.path_probed(now, number, false),
                 Carried::Probe | Carried::Nothing => {}
             }
@@ -341,7 +341,7 @@ impl Sender {
         if self.path.timeouts > 0 {
             self.path.quiet_until = now + self.path.rtt_min.get().unwrap_or_default().saturating_mul(2);
         }
-        self.heard = true;
+        self.peer_acknowledged = true;
         self.path.timeouts = 0;
         self.path.silent_timeouts = 0;
         self.path.after_timeout = false;

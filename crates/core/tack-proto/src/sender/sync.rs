@@ -43,12 +43,12 @@ impl Sender {
     /// doubled or halved; on data it costs ten bytes, so that an eighth is enough here, and nothing waits.
     pub(super) fn next_sync(&mut self, now: Instant, number: Position) -> Option<Sync> {
         let current = self.current_sync();
-        if !self.should_tell(now, &current) {
+        if !self.should_announce(now, &current) {
             return None;
         }
         self.path.sync = SyncState::new(current, number, now);
         self.holes = 0;
-        self.told_floor = self.base;
+        self.announced_floor = self.base;
         Some(current)
     }
 
@@ -63,16 +63,16 @@ impl Sender {
             return None;
         }
         self.path.sync = SyncState::new(current, self.next, now);
-        self.told_floor = self.base;
+        self.announced_floor = self.base;
         Some(current)
     }
 
     /// Whether the next packet should tell the receiver anything.
-    pub(super) fn tells_now(&self, now: Instant) -> bool {
-        self.should_tell(now, &self.current_sync())
+    pub(super) fn sync_is_due(&self, now: Instant) -> bool {
+        self.should_announce(now, &self.current_sync())
     }
 
-    fn should_tell(&self, now: Instant, current: &Sync) -> bool {
+    fn should_announce(&self, now: Instant, current: &Sync) -> bool {
         let announced = &self.path.sync.announced;
         let Some((_, at)) = self.path.sync.by else { return true };
         if current.startup != announced.startup {
@@ -119,9 +119,9 @@ impl Sender {
         }
         let packets = self.cwnd() / u64::from(self.path.mss);
         let lost = (packets * u64::from(self.path.loss)) >> 16;
-        let unheard = (lost * u64::from(self.path.ack_loss)) >> 16;
+        let unreported = (lost * u64::from(self.path.ack_loss)) >> 16;
         // A power of two: the receiver need not hear of each change.
-        let blocks = (4 + 2 * unheard).next_power_of_two();
+        let blocks = (4 + 2 * unreported).next_power_of_two();
         u8::try_from(blocks).unwrap_or(u8::MAX)
     }
 

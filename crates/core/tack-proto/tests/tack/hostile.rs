@@ -250,13 +250,13 @@ fn any_body() -> impl Strategy<Value = Body> {
         any::<(bool, bool, bool)>(),
         prop::option::of(sync.clone()),
     )
-        .prop_map(|(stream, offset, payload_len, (fin, ask, short), sync)| {
+        .prop_map(|(stream, offset, payload_len, (fin, immediate_ack, short), sync)| {
             Body::Data(Data {
                 stream: StreamId(stream % 1000),
                 offset,
                 payload_len,
                 fin,
-                ask,
+                immediate_ack,
                 short,
                 departed: Stamp(u32::from(payload_len)),
                 sync,

@@ -118,7 +118,7 @@ fn an_abort_resets_the_peer() {
 fn a_server_that_has_listened_for_long_takes_a_client() {
     let mut server = Script::listening(Config::default());
     let late = at_ms(10 * 3_600_000);
-    let hello = Hello { version: Hello::VERSION, own: server.peer, max_payload: 1472, ..Hello::default() };
+    let hello = Hello { version: Hello::VERSION, source: server.peer, max_payload: 1472, ..Hello::default() };
     server.give(late, Body::Open(hello));
     assert!(matches!(server.takes(late)[..], [Body::Answer(_)]));
     assert!(server.takes(late + ms(1)).is_empty());
@@ -129,7 +129,7 @@ fn a_server_that_has_listened_for_long_takes_a_client() {
 fn another_version_is_refused() {
     let mut server = Script::listening(Config::default());
     let hello =
-        Hello { version: Hello::VERSION + 1, own: server.peer, max_payload: 1472, ..Hello::default() };
+        Hello { version: Hello::VERSION + 1, source: server.peer, max_payload: 1472, ..Hello::default() };
     server.give(at_ms(0), Body::Open(hello));
     assert_eq!(server.takes(at_ms(0)), [Body::Close(CloseCode::Refused)]);
 }

@@ -252,7 +252,8 @@ fn after_reordering_holes_settle_first() {
 #[test]
 fn data_that_asks_is_answered_at_once() {
     let mut script = receiver(paper());
-    let data = Data { offset: SeqNumber(u32::from(FULL)), payload_len: 10, ask: true, ..Data::default() };
+    let data =
+        Data { offset: SeqNumber(u32::from(FULL)), payload_len: 10, immediate_ack: true, ..Data::default() };
     script.give_number(at_ms(41), 3, Body::Data(data));
     only_tack(&script.takes(at_ms(41)));
 }
@@ -308,16 +309,17 @@ fn of_many_streams_that_are_held_answers_have_some_in_turn() {
         Body::Data(Data { stream: ended, offset: SeqNumber(100), fin: true, ..Data::default() }),
     );
     script.takes(at_ms(60));
-    let mut told = Vec::new();
+    let mut advertised = Vec::new();
     for now in 61..61 + u64::from(STREAMS.div_ceil(15)) {
         script.give(at_ms(now), Body::Probe { padding: 0 });
         let answer = only_tack(&script.takes(at_ms(now)));
         assert!(answer.streams.len() <= 16, "{answer:?}");
-        told.extend(answer.streams.iter().map(|(stream, _)| *stream).filter(|stream| *stream != StreamId(0)));
+        advertised
+            .extend(answer.streams.iter().map(|(stream, _)| *stream).filter(|stream| *stream != StreamId(0)));
     }
-    told.sort_unstable();
-    told.dedup();
-    assert!(told == ids.filter(|stream| *stream != ended).collect::<Vec<_>>(), "{told:?}");
+    advertised.sort_unstable();
+    advertised.dedup();
+    assert!(advertised == ids.filter(|stream| *stream != ended).collect::<Vec<_>>(), "{advertised:?}");
 }
 
 /// The sender's half: packets that a TACK calls missing go again, under a new number, and once.

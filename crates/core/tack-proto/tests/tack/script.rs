@@ -23,7 +23,7 @@ pub struct Script {
     /// How the scripted peer wants to be addressed.
     pub peer: ConnectionId,
     /// How the connection does.
-    own: ConnectionId,
+    local: ConnectionId,
     /// Its clock at 0 ms.
     clock: Stamp,
     /// The number of the next packet of the peer.
@@ -35,7 +35,7 @@ impl Script {
     pub fn listening(config: Config) -> Self {
         let [_, remote] = ends();
         let end = Connection::listen(config, remote, 8);
-        Self { end, peer: ConnectionId(77), own: ConnectionId(0), clock: Stamp(0), number: 0 }
+        Self { end, peer: ConnectionId(77), local: ConnectionId(0), clock: Stamp(0), number: 0 }
     }
 
     /// A server that has answered at 0 ms a hello with huge windows, and a client's first packet, number 1, at
@@ -56,7 +56,7 @@ impl Script {
         };
         let hello = Hello {
             version: Hello::VERSION,
-            own: script.peer,
+            source: script.peer,
             window: 1 << 30,
             stream_window,
             streams: 8,
@@ -69,7 +69,7 @@ impl Script {
         script.give(at_ms(0), Body::Open(hello));
         let answer = script.takes(at_ms(0));
         let [Body::Answer(answer)] = answer[..] else { panic!("{answer:?}") };
-        (script.own, script.clock) = (answer.own, answer.departed);
+        (script.local, script.clock) = (answer.source, answer.departed);
         script.give(at_ms(10), Body::Probe { padding: 0 });
         let acks = script.takes(at_ms(10));
         assert!(matches!(acks[..], [Body::Tack(_)]), "{acks:?}");
@@ -86,7 +86,7 @@ impl Script {
     pub fn give_number(&mut self, now: Instant, number: u32, body: Body) {
         self.number = number + 1;
         let [local, remote] = ends();
-        let packet = packet::Packet { connection: self.own, number: SeqNumber(number), body };
+        let packet = packet::Packet { connection: self.local, number: SeqNumber(number), body };
         self.end.handle_packet(
             now,
             Packet {

@@ -82,7 +82,7 @@ fn silence_is_probed_with_data_that_asks() {
     assert!(gaps.windows(2).all(|pair| pair[1].abs_diff(2 * pair[0]) <= 3), "{gaps:?}");
     for (_, probe) in &probes {
         let Body::Data(probe) = probe else { panic!("{probe:?} is no data") };
-        assert!(probe.ask && probe.offset.0 == u32::from(FULL), "{probe:?}");
+        assert!(probe.immediate_ack && probe.offset.0 == u32::from(FULL), "{probe:?}");
     }
 }
 
@@ -173,7 +173,7 @@ fn blocks_asked_for_follow_the_losses_on_both_ways() {
         let mut most = 0;
         for _ in 0..30 {
             pipe.run_for(ms(500));
-            most = most.max(pipe.client.blocks_asked_for());
+            most = most.max(pipe.client.requested_blocks());
         }
         most
     };

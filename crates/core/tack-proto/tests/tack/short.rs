@@ -97,7 +97,7 @@ fn receiver() -> Script {
 fn data(number: u32, left_us: u32, short: bool) -> Body {
     let departed = if short { Stamp(left_us).short() } else { Stamp(left_us) };
     let offset = SeqNumber((number - 3) * 10);
-    Body::Data(Data { offset, payload_len: 10, departed, short, ask: true, ..Data::default() })
+    Body::Data(Data { offset, payload_len: 10, departed, short, immediate_ack: true, ..Data::default() })
 }
 
 /// Losses, reordering and doubles over a path whose stream of packet numbers turns the 16 bits twice.
@@ -165,7 +165,7 @@ fn data_that_no_longer_fits_continues_in_the_next_packet() {
     let again: Vec<Data> =
         (1_600..1_900).flat_map(|now| script.takes(at_ms(now))).filter_map(|body| data_of(&body)).collect();
     let first_of: Vec<Data> =
-        again.iter().copied().filter(|data| !data.ask && data.stream == StreamId(0)).collect();
+        again.iter().copied().filter(|data| !data.immediate_ack && data.stream == StreamId(0)).collect();
     let bytes: u32 = first_of.iter().take(8).map(|data| u32::from(data.payload_len)).sum();
     assert!(bytes >= 7 * u32::from(FULL), "{again:?}");
 }

@@ -42,7 +42,7 @@ fn packet(body: Body) -> Packet {
 fn hello() -> Hello {
     Hello {
         version: Hello::VERSION,
-        own: ConnectionId(0xa0a1_a2a3),
+        source: ConnectionId(0xa0a1_a2a3),
         departed: Stamp(0x1000_0001),
         echo: Stamp(0),
         window: 1 << 20,
@@ -127,10 +127,10 @@ fn token(padding: u16) -> Token {
 /// A packet of each kind, with the widths of the fields after its prefix.
 fn samples() -> Vec<(&'static str, Packet, Vec<usize>)> {
     let hello_fields = vec![2, 4, 4, 4, 4, 4, 2, 1, 1, 1];
-    let answer = Hello { own: ConnectionId(0xb0b1_b2b3), echo: Stamp(0x1000_0001), ..hello() };
+    let answer = Hello { source: ConnectionId(0xb0b1_b2b3), echo: Stamp(0x1000_0001), ..hello() };
     let reset = Control::Reset { stream: StreamId(7), code: 0x105, end: SeqNumber(0x2003) };
     let long = Data { stream: StreamId(0x0001_0007), ..data() };
-    let full = Data { stream: StreamId(7), fin: true, ask: true, sync: Some(sync()), ..data() };
+    let full = Data { stream: StreamId(7), fin: true, immediate_ack: true, sync: Some(sync()), ..data() };
     vec![
         ("open", packet(Body::Open(hello())), hello_fields.clone()),
         ("answer", packet(Body::Answer(answer)), hello_fields),
@@ -322,7 +322,7 @@ fn packets_that_no_end_sends_are_neither_encoded_nor_decoded() {
     );
     let known = Packet { connection: ConnectionId(1), ..packet(Body::Open(hello())) };
     refused(known, Unsound::Connection(1));
-    let unnamed = Hello { own: ConnectionId(0), ..hello() };
+    let unnamed = Hello { source: ConnectionId(0), ..hello() };
     refused(packet(Body::Open(unnamed)), Unsound::OwnConnection);
     refused(packet(Body::Answer(unnamed)), Unsound::OwnConnection);
     let far = StreamId(StreamId::MAX + 1);

@@ -72,9 +72,9 @@ fn complete(packet: &mut [u8]) {
     let tcp = header_len..packet.len();
     let Some(field) = packet.get(header_len + 16..header_len + 18) else { return };
     let found = u16::from_be_bytes([field[0], field[1]]);
-    if found == checksum::of_pseudo_header(packet, checksum::PROTOCOL_TCP, tcp.len()) {
+    if found == checksum::pseudo_header(packet, checksum::PROTOCOL_TCP, tcp.len()) {
         packet[header_len + 16..header_len + 18].fill(0);
-        let sum = checksum::of_transport(packet, checksum::PROTOCOL_TCP, tcp);
+        let sum = checksum::transport(packet, checksum::PROTOCOL_TCP, tcp);
         packet[header_len + 16..header_len + 18].copy_from_slice(&sum.to_be_bytes());
     }
 }
@@ -93,9 +93,9 @@ mod tests {
 
     #[test]
     fn a_checksum_that_hardware_was_to_complete_is_completed_and_no_other() {
-        let mut left = ack(checksum::of_pseudo_header(&ack(0), 6, 20));
+        let mut left = ack(checksum::pseudo_header(&ack(0), 6, 20));
         complete(&mut left);
-        assert_eq!(checksum::of_transport(&left, 6, 20..40), 0, "it is right");
+        assert_eq!(checksum::transport(&left, 6, 20..40), 0, "it is right");
         let right = left.clone();
         complete(&mut left);
         assert_eq!(left, right);

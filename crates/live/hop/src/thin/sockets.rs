@@ -56,7 +56,7 @@ impl Found {
         for (place, byte) in request.ifr_name.iter_mut().zip(device.bytes()) {
             *place = byte as libc::c_char;
         }
-        let mut ask = |what| {
+        let mut query = |what| {
             // SAFETY: the kernel reads and writes one `ifreq`, which outlives the call.
             checked(unsafe { libc::ioctl(fd.as_raw_fd(), what, &raw mut request) }).ok()?;
             Some(request.ifr_ifru)
@@ -64,9 +64,9 @@ impl Found {
         // SAFETY: the kernel has written the index, the MTU and the hardware's address.
         unsafe {
             Some(Self {
-                index: ask(libc::SIOCGIFINDEX as _)?.ifru_ifindex,
-                mtu: u32::try_from(ask(libc::SIOCGIFMTU as _)?.ifru_mtu).ok()?,
-                kind: ask(libc::SIOCGIFHWADDR as _)?.ifru_hwaddr.sa_family,
+                index: query(libc::SIOCGIFINDEX as _)?.ifru_ifindex,
+                mtu: u32::try_from(query(libc::SIOCGIFMTU as _)?.ifru_mtu).ok()?,
+                kind: query(libc::SIOCGIFHWADDR as _)?.ifru_hwaddr.sa_family,
             })
         }
     }
@@ -294,8 +294,8 @@ impl ArrivalSocket {
         Ok(Self { fd, buffer: vec![0; READ_MAX].into() })
     }
 
-    /// Calls `hear` with the next packet. Returns false if there is none.
-    pub fn receive(&mut self, hear: impl FnOnce(Way, &[u8])) -> io::Result<bool> {
+    /// Calls `on_packet` with the next packet. Returns false if there is none.
+    pub fn receive(&mut self, on_packet: impl FnOnce(Way, &[u8])) -> io::Result<bool> {
         // SAFETY: zeros are an address.
         let mut from: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         let mut from_len = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
@@ -317,7 +317,7 @@ impl ArrivalSocket {
             libc::PACKET_OUTGOING => Way::Out,
             _ => return Ok(true),
         };
-        hear(way, &self.buffer[..read.min(len)]);
+        on_packet(way, &self.buffer[..read.min(len)]);
         Ok(true)
     }
 }

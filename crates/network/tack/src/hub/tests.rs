@@ -103,11 +103,11 @@ struct Net {
 fn server(config: &Config, identity: &Identity) -> Hub {
     let clients: Clients = Arc::new(|_| true);
     let port = server_address().port();
-    Hub::new(config.clone(), identity.clone(), Some(clients), port, Shard::ONLY, Memory::of(config))
+    Hub::new(config.clone(), identity.clone(), Some(clients), port, Shard::ONLY, Memory::new(config))
 }
 
 fn client(config: &Config) -> Hub {
-    Hub::new(config.clone(), Identity::generate(), None, 1000, Shard::ONLY, Memory::of(config))
+    Hub::new(config.clone(), Identity::generate(), None, 1000, Shard::ONLY, Memory::new(config))
 }
 
 impl Net {
@@ -442,9 +442,9 @@ fn datagrams_without_keys_change_nothing_and_get_no_answer() {
     assert!(net.read() == (payload(100_000), true));
     assert!(net.client.session(client).unwrap().alive().is_ok());
     // A damaged connection number is answered only by a reset for an unknown connection.
-    let heard = net.seen.iter().filter(|(_, to, _)| *to == attacker_address());
-    assert!(heard.clone().all(|(.., bytes)| bytes[0] == kind::RESET && bytes.len() == 21));
-    assert!(heard.count() <= 30 && net.to_attacker < net.by_attacker / 50, "{}", net.to_attacker);
+    let answers = net.seen.iter().filter(|(_, to, _)| *to == attacker_address());
+    assert!(answers.clone().all(|(.., bytes)| bytes[0] == kind::RESET && bytes.len() == 21));
+    assert!(answers.count() <= 30 && net.to_attacker < net.by_attacker / 50, "{}", net.to_attacker);
 }
 
 #[test]

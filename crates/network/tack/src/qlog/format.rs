@@ -60,9 +60,10 @@ impl Header {
     fn started(&self) -> Value {
         let local = self.local.unwrap_or_else(|| ([0, 0, 0, 0], 0).into());
         let (source, destination) = if self.is_client { (local, self.remote) } else { (self.remote, local) };
-        let own = format!("{:08x}", self.id);
+        let local_id = format!("{:08x}", self.id);
         let peer = self.peer.map(|peer| format!("{:08x}", peer.0));
-        let (source_id, destination_id) = if self.is_client { (Some(own), peer) } else { (peer, Some(own)) };
+        let (source_id, destination_id) =
+            if self.is_client { (Some(local_id), peer) } else { (peer, Some(local_id)) };
         let mut data = json!({
             "ip_version": if self.remote.is_ipv4() { "v4" } else { "v6" },
             "src_ip": source.ip().to_string(),
@@ -91,7 +92,7 @@ pub(super) struct Readings {
 }
 
 impl Readings {
-    pub fn of(stats: &Stats) -> Self {
+    pub fn new(stats: &Stats) -> Self {
         Self {
             rtt_min: stats.rtt_min,
             srtt: stats.srtt,
@@ -212,7 +213,7 @@ impl Event {
             Self::Packet { is_sent, number, start, packet, acked } => {
                 let name = if *is_sent { "transport:packet_sent" } else { "transport:packet_received" };
                 let mut records = vec![record(name, packet_data(*number, *start, packet, *acked))];
-                if let Some((name, mut data)) = own(packet) {
+                if let Some((name, mut data)) = tack_record(packet) {
                     data["direction"] = if *is_sent { "sent" } else { "received" }.into();
                     data["packet_number"] = (*number).into();
                     records.push(record(name, data));
@@ -406,7 +407,7 @@ fn sync_data(sync: &Sync) -> Value {
 }
 
 /// Fields of TACK that QUIC does not have, as in the packet: numbers have 32 bits.
-fn own(packet: &tack::Packet) -> Option<(&'static str, Value)> {
+fn tack_record(packet: &tack::Packet) -> Option<(&'static str, Value)> {
     match &packet.body {
         Body::Tack(tack) => Some((
             "tacit:tack",

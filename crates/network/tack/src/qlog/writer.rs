@@ -99,8 +99,8 @@ impl Writer {
 
     /// Orders a flush; the receiver is notified once all earlier records are written.
     fn order_flush(&self) -> Receiver<()> {
-        let (told, done) = channel();
-        self.order(Order::Flush(told));
+        let (flushed, done) = channel();
+        self.order(Order::Flush(flushed));
         done
     }
 }
@@ -138,13 +138,13 @@ impl Worker {
                 Order::Begin { file, header } => self.begin(file, &header),
                 Order::Event { file, now, event } => self.write(file, &event.to_records(now)),
                 Order::End(file) => self.end(file),
-                Order::Flush(told) => {
+                Order::Flush(flushed) => {
                     let files: Vec<_> = self.files.keys().copied().collect();
                     for file in files {
                         self.try_file(file, |open| open.flush());
                     }
                     // The caller may have given up.
-                    let _ = told.send(());
+                    let _ = flushed.send(());
                 }
             }
         }

@@ -24,11 +24,11 @@ impl Session {
     /// The client has repeated its first datagram, because our answer was lost.
     pub fn on_initiation(&mut self, initiation: &Initiation<'_>) {
         if let Stage::Responding { response: Some(response), .. } = &self.stage
-            && self.may_answer()
+            && self.outbox.has_room()
         {
             let again = datagram(kind::RESPONSE, initiation.client, response);
             // The client has sent enough bytes again to allow the repeated answer.
-            self.outbox.push_back((self.remote, again));
+            self.outbox.push(self.remote, again);
         }
     }
 
@@ -44,7 +44,7 @@ impl Session {
                 if let Some(again) = initiator.on_retry(body) {
                     self.observer.on_retry();
                     let to = self.remote;
-                    self.outbox.extend(again.into_iter().map(|datagram| (to, datagram)));
+                    again.into_iter().for_each(|datagram| self.outbox.push(to, datagram));
                 }
             }
             (kind::RESPONSE, Stage::Initiating(_)) => self.on_response(now, body),
@@ -56,7 +56,7 @@ impl Session {
             (kind::BUSY, Stage::Initiating(_)) => {
                 let why = match body.first() {
                     Some(&OTHER_VERSION) => Some(ConnectionError::OtherVersion),
-                    byte => byte.copied().and_then(Busy::of_byte).map(ConnectionError::Busy),
+                    byte => byte.copied().and_then(Busy::from_byte).map(ConnectionError::Busy),
                 };
                 if let Some(why) = why {
                     self.on_unverified(now, why);
@@ -91,11 +91,11 @@ impl Session {
         }
         let Some((message, keys)) = initiator.finish() else { return };
         let Body::Answer(hello) = &answer.body else { return };
-        let finish = datagram(kind::FINISH, hello.own, &message);
+        let finish = datagram(kind::FINISH, hello.source, &message);
         let finish = Some(Finish { datagram: finish, has_left: false });
         self.stage =
             Stage::Established(Box::new(Established { keys, finish, reset: Some(reset), moved: None }));
-        self.observer.begin(now, self.remote.peer, hello.own);
+        self.observer.begin(now, self.remote.peer, hello.source);
         self.observer.on_received(now, &answer, self.core.whole_number(answer.number, false), None);
         self.core.receive(now, &answer, Ecn::NotEct);
     }
@@ -123,10 +123,10 @@ impl Session {
 
     /// Handles a reset from the server's address, which says that the connection is forgotten. Returns false if it is
     /// not from the server: only the server knows the token.
-    pub fn on_reset(&mut self, now: Instant, said: &[u8]) -> bool {
+    pub fn on_reset(&mut self, now: Instant, token: &[u8]) -> bool {
         let Stage::Established(established) = &self.stage else { return false };
-        let is_right = established.reset.is_some_and(|token| token.is(said))
-            || established.moved.is_some_and(|moved| ResetToken::begins(&moved, said));
+        let is_right = established.reset.is_some_and(|known| known.is(token))
+            || established.moved.is_some_and(|moved| ResetToken::begins(&moved, token));
         if self.end.is_some() || !is_right {
             return false;
         }
@@ -164,7 +164,7 @@ impl Session {
         let len = bytes.len();
         let Ok(prefix) = Prefix::parse(bytes) else { return Sealed::Strange };
         let number = self.core.whole_number(prefix.number, prefix.short);
-        let Some(key) = established.keys.opener.of(number) else { return Sealed::Repeated };
+        let Some(key) = established.keys.opener.key(number) else { return Sealed::Repeated };
         let (packet, content) = match decode_sealed(bytes, number, key) {
             Ok(opened) => opened,
             Err(DecodeError::Forged(_)) => {
@@ -240,7 +240,7 @@ impl Session {
                 }
                 // As long as the challenge: a path that carries one carries the other, and another address gets no more
                 // than it sent.
-                if self.may_answer()
+                if self.outbox.has_room()
                     && let Some(response) = self.core.path_response(now, token, packet.len())
                 {
                     answered = response.packet.len() as usize;

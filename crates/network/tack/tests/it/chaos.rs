@@ -502,8 +502,8 @@ fn a_server_that_was_killed_and_started_again_is_told() {
         };
         (std::io::Error::from(error).kind(), connection.closed().await)
     };
-    let told = clients.block_on(async { timeout(Duration::from_secs(5), error).await });
-    let (kind, why) = told.expect("told before the idle time of 30 s");
+    let reported = clients.block_on(async { timeout(Duration::from_secs(5), error).await });
+    let (kind, why) = reported.expect("told before the idle time of 30 s");
     assert_eq!((kind, why), (std::io::ErrorKind::ConnectionReset, ConnectionError::ServerRestarted));
     clients.block_on(client.connect(address, key)).unwrap();
 }
@@ -518,8 +518,8 @@ async fn an_address_where_nobody_answers_is_passed_over() {
     // The attempt at the first address would last longer than the test, so the test shows that it was not waited for.
     let mut config = Config::default();
     config.max_idle_timeout(10 * PATIENCE);
-    let made = timeout(PATIENCE, Endpoint::connect_to(&addresses[..], key, &identity, &config));
-    let (_client, connection) = made.await.unwrap().unwrap();
+    let connected = timeout(PATIENCE, Endpoint::connect_to(&addresses[..], key, &identity, &config));
+    let (_client, connection) = connected.await.unwrap().unwrap();
     assert_eq!(connection.remote_address(), server.local_addr());
     // An answer with another key is more informative than a timeout.
     config.max_idle_timeout(Duration::from_secs(5)).max_connections(1);
@@ -554,7 +554,7 @@ async fn a_path_that_ends_is_told() {
     let mut config = Config::default();
     config.max_idle_timeout(Duration::from_secs(2));
     let client = Endpoint::client(any(), Identity::generate(), config).unwrap();
-    let told = timeout(PATIENCE, async {
+    let reported = timeout(PATIENCE, async {
         let connection = connected(&client, address, key).await;
         let (mut send, mut receive) = connection.open_bi().await.unwrap();
         relay.abort();
@@ -574,7 +574,7 @@ async fn a_path_that_ends_is_told() {
         assert_eq!(std::io::Error::from(refused).kind(), std::io::ErrorKind::ConnectionRefused);
         assert_eq!(connection.closed().await, ConnectionError::Unreachable);
     });
-    told.await.unwrap();
+    reported.await.unwrap();
 }
 
 /// Connections that are opened and dropped silently leave nothing behind: neither at this end nor, after the idle

@@ -56,7 +56,7 @@ impl Arena {
 
     /// The runs of a scheme; empty if it did not run here.
     pub fn group(&self, scheme: &str) -> Group<'_> {
-        Group::of(self.runs.get(scheme).into_iter().flatten())
+        Group::new(self.runs.get(scheme).into_iter().flatten())
     }
 
     pub fn seeds(&self, scheme: &str) -> u32 {
@@ -65,7 +65,7 @@ impl Arena {
 
     /// The lead of `one` over `other`, if both ran here.
     pub fn lead(&self, one: &str, other: &str) -> Option<Lead> {
-        Lead::of(&self.group(one), &self.group(other))
+        Lead::between(&self.group(one), &self.group(other))
     }
 
     /// Whether the runs do not determine which of the two has more goodput by a relevant amount.
@@ -105,12 +105,12 @@ pub(super) struct Rounds<'a> {
     /// Stores the runs of the first arena.
     store: Option<&'a Store>,
     /// Number of runs in earlier rounds.
-    made: usize,
+    finished: usize,
 }
 
 impl<'a> Rounds<'a> {
     pub fn new(store: Option<&'a Store>, control: Control<'a>) -> Self {
-        Self { control, store, made: 0 }
+        Self { control, store, finished: 0 }
     }
 
     /// Like [`Rounds::make`], and keeps nothing in the store.
@@ -119,9 +119,9 @@ impl<'a> Rounds<'a> {
     /// Same as [`Rounds::make`].
     pub fn make_apart(&mut self, arenas: &mut [Arena], wanted: &[SeedRequest]) -> Result<(), RunsError> {
         let store = self.store.take();
-        let made = self.make(arenas, wanted);
+        let result = self.make(arenas, wanted);
         self.store = store;
-        made
+        result
     }
 
     /// Executes those `wanted` runs that have not been executed yet.
@@ -139,13 +139,13 @@ impl<'a> Rounds<'a> {
             Ok(plan)
         });
         let plans = plans.collect::<Result<Vec<Plan>, RunsError>>()?;
-        let all = self.made + plans.iter().map(|plan| plan.runs.len()).sum::<usize>();
+        let all = self.finished + plans.iter().map(|plan| plan.runs.len()).sum::<usize>();
         for (number, (arena, plan)) in arenas.iter_mut().zip(&plans).enumerate() {
-            let made = self.made;
+            let finished = self.finished;
             let forward = self.control.progress;
             let progress = |progress: Progress<'_>| match progress {
                 Progress::Started { reused, .. } => {
-                    forward(Progress::Started { total: all, reused: made + reused });
+                    forward(Progress::Started { total: all, reused: finished + reused });
                 }
                 other => forward(other),
             };
@@ -157,7 +157,7 @@ impl<'a> Rounds<'a> {
                 let name = tacit_scenario::scheme::ALL.get(scheme).map_or("", |scheme| scheme.name);
                 arena.runs.entry(name).or_default().push(run);
             }
-            self.made += plan.runs.len();
+            self.finished += plan.runs.len();
         }
         Ok(())
     }
@@ -188,7 +188,7 @@ pub(super) enum Order {
 impl Lead {
     /// `None` if the groups have no seed in common, or there is nothing to compare. With one seed there is no interval,
     /// and both ends equal the mean.
-    pub fn of(one: &Group<'_>, other: &Group<'_>) -> Option<Self> {
+    pub fn between(one: &Group<'_>, other: &Group<'_>) -> Option<Self> {
         let gain = gain_over(&one.with_seeds_of(other), &other.with_seeds_of(one))?;
         let half = gain.ci95.unwrap_or(0.0);
         Some(Self { least: gain.of_means - half, mean: gain.of_means, most: gain.of_means + half })

@@ -98,8 +98,8 @@ impl Answer {
     ///
     /// # Panics
     /// If the baseline did not run.
-    pub(super) fn of(arena: &Arena, scenario: &Scenario) -> Self {
-        let stock = Scheme::of_role(Role::Baseline).name;
+    pub(super) fn from_arena(arena: &Arena, scenario: &Scenario) -> Self {
+        let stock = Scheme::with_role(Role::Baseline).name;
         let choices: Vec<Choice> = CHANGES
             .iter()
             .filter_map(|change| {
@@ -110,9 +110,9 @@ impl Answer {
                     change: change.change,
                     scheme: best.to_owned(),
                     summary: Scheme::known(best)?.summary,
-                    settings: settings::of(Scheme::known(best)?, scenario),
+                    settings: settings::commands(Scheme::known(best)?, scenario),
                     cost: change.cost,
-                    verdict: Verdict::of(&arena.lead(best, stock)?),
+                    verdict: Verdict::from_lead(&arena.lead(best, stock)?),
                     not_separated_from: open.into_iter().map(str::to_owned).collect(),
                     row: row(arena, best)?,
                 })
@@ -125,8 +125,8 @@ impl Answer {
         let top = all.iter().copied().max_by(|one, other| gain(*one).total_cmp(&gain(*other)));
         let most = top.filter(|top| first.is_some_and(|first| gain(*top) - gain(first) >= WORTH));
         let is_open = |shown: usize, other: &usize| {
-            let of = |index: usize| choices[index].scheme.as_str();
-            shown != *other && arena.is_open(of(shown), of(*other))
+            let scheme = |index: usize| choices[index].scheme.as_str();
+            shown != *other && arena.is_open(scheme(shown), scheme(*other))
         };
         Self {
             today: row(arena, stock).expect("the baseline ran"),
@@ -147,7 +147,7 @@ impl Answer {
 }
 
 impl Frequencies {
-    pub(super) fn of(arena: &Arena) -> Self {
+    pub(super) fn from_arena(arena: &Arena) -> Self {
         let rows: Vec<Frequency> = FREQUENCIES
             .iter()
             .filter_map(|(segments, scheme)| {
@@ -169,7 +169,7 @@ impl Frequencies {
 
 impl Verdict {
     /// The verdict on a lead over the unchanged link.
-    pub(super) fn of(lead: &Lead) -> Self {
+    pub(super) fn from_lead(lead: &Lead) -> Self {
         match lead {
             lead if lead.least >= WORTH => Self::Worth,
             lead if lead.most >= WORTH => Self::NotSeparated,
@@ -181,10 +181,10 @@ impl Verdict {
 
 /// The schemes that need more runs, each with the index of its arena: their intervals overlap in a way that affects the
 /// answer. If any scheme needs more runs, so does the baseline.
-pub(super) fn not_told_apart(arenas: &[Arena]) -> Vec<(usize, &'static Scheme)> {
+pub(super) fn not_separated(arenas: &[Arena]) -> Vec<(usize, &'static Scheme)> {
     let mut all = Vec::new();
     for (number, arena) in arenas.iter().enumerate() {
-        let answer = Answer::of(arena, arena.scenario());
+        let answer = Answer::from_arena(arena, arena.scenario());
         let mut open: Vec<&str> = Vec::new();
         for choice in &answer.choices {
             let ranked = matches!(choice.verdict, Verdict::Worth | Verdict::NotSeparated);
@@ -198,7 +198,7 @@ pub(super) fn not_told_apart(arenas: &[Arena]) -> Vec<(usize, &'static Scheme)> 
             open.push(&top.scheme);
             open.extend(answer.most_not_separated_from.iter().map(|at| answer.choices[*at].scheme.as_str()));
         }
-        let frequencies = Frequencies::of(arena);
+        let frequencies = Frequencies::from_arena(arena);
         if let Some(best) =
             frequencies.best.filter(|_| number == 0 && !frequencies.not_separated_from.is_empty())
         {
@@ -246,7 +246,7 @@ pub(super) fn goodput_bps(group: &Group<'_>) -> f64 {
 }
 
 pub(super) fn row(arena: &Arena, scheme: &str) -> Option<Row> {
-    let of_role = |role| arena.group(Scheme::of_role(role).name);
+    let of_role = |role| arena.group(Scheme::with_role(role).name);
     let group = arena.group(scheme);
     let clients = group.label()?.clients;
     Row::new(scheme, clients, &group, &of_role(Role::Baseline), &of_role(Role::Bound))

@@ -59,7 +59,7 @@ const QUEUE_COUNTS: f64 = 0.02;
 
 impl Limit {
     /// Determines the limit from current runs of `stock` and `udp`.
-    pub(super) fn of(scenario: &Scenario, stock: &Group<'_>, udp: &Group<'_>) -> Self {
+    pub(super) fn find(scenario: &Scenario, stock: &Group<'_>, udp: &Group<'_>) -> Self {
         let mean = |name: &str| stock.mean_of(name);
         let resource = if fills_a_wire(scenario, udp) { Some(Resource::Link) } else { fullest(&[stock]) };
         let radio = mean("radio_busy_share");
@@ -91,8 +91,8 @@ impl Limit {
     }
 
     /// Changes the limit from the endpoints to the queue if a longer queue increases goodput.
-    pub(super) fn judge_queue(&mut self, own: &Arena, longer: &Arena, stock: &str) {
-        let lead = Lead::of(&longer.group(stock), &own.group(stock));
+    pub(super) fn judge_queue(&mut self, current: &Arena, longer: &Arena, stock: &str) {
+        let lead = Lead::between(&longer.group(stock), &current.group(stock));
         if self.by == LimitedBy::Ends && lead.is_some_and(|lead| lead.least > QUEUE_COUNTS) {
             self.by = LimitedBy::Queue;
         }
@@ -170,7 +170,7 @@ const BURST: u32 = 16;
 /// The scenario's queue, the keys that set it, and its bandwidth-delay product.
 #[derive(Clone, Debug)]
 pub(super) struct BottleneckQueue {
-    pub own: Queue,
+    pub current: Queue,
     keys: Vec<&'static str>,
     product_packets: f64,
     least: u32,
@@ -179,13 +179,14 @@ pub(super) struct BottleneckQueue {
 impl BottleneckQueue {
     /// The queue for data at the bottleneck, if assignments can change it. `capacity_bps` is the total goodput that all
     /// flows can have.
-    pub fn of(
+    pub fn find(
         scenario: &Scenario,
         resource: Option<Resource>,
         (clients, capacity_bps): (u32, f64),
     ) -> Option<Self> {
         let directions = directions(scenario);
-        let (keys, own, sharers): (Vec<&'static str>, QueueConfig, u32) = match (resource?, &scenario.wifi) {
+        let (keys, queue, sharers): (Vec<&'static str>, QueueConfig, u32) = match (resource?, &scenario.wifi)
+        {
             (Resource::Channel, Some(wifi)) => {
                 // Data between clients waits in both queues, unless all of it uses direct links.
                 let between = directions.contains(&Direction::StationToStation);
@@ -216,18 +217,18 @@ impl BottleneckQueue {
         let product_packets = capacity_bps / 8.0 * round_trip / PACKET_BYTES / f64::from(sharers);
         let least = if scenario.wifi.is_some() { AGGREGATE } else { BURST };
         let products = |packets: u32| f64::from(packets) / product_packets;
-        let kind = match own.discipline {
+        let kind = match queue.discipline {
             Discipline::FqCoDel(_) | Discipline::CoDel(_) | Discipline::DualPi2(_) => QueueKind::FqCodel,
-            _ if own.limit.packets.is_some_and(|packets| products(packets) < 1.0) => QueueKind::Short,
+            _ if queue.limit.packets.is_some_and(|packets| products(packets) < 1.0) => QueueKind::Short,
             _ => QueueKind::Ample,
         };
-        let own = Queue {
+        let current = Queue {
             kind,
             setting: None,
-            packets: own.limit.packets,
-            bandwidth_delay_products: own.limit.packets.map(products),
+            packets: queue.limit.packets,
+            bandwidth_delay_products: queue.limit.packets.map(products),
         };
-        Some(Self { own, keys, product_packets, least })
+        Some(Self { current, keys, product_packets, least })
     }
 
     /// Queues of the two other kinds.
@@ -254,7 +255,8 @@ impl BottleneckQueue {
         ];
         // If the limit is in bytes, no number of packets is equal to it.
         let is_own = |queue: &Queue| {
-            queue.kind == self.own.kind || queue.packets.is_some() && queue.packets == self.own.packets
+            queue.kind == self.current.kind
+                || queue.packets.is_some() && queue.packets == self.current.packets
         };
         all.into_iter().filter(|queue| !is_own(queue)).collect()
     }
@@ -271,11 +273,11 @@ impl BottleneckQueue {
 
 /// The directions of data.
 fn directions(scenario: &Scenario) -> Vec<Direction> {
-    let of = |traffic: &TrafficPlan| match traffic.direction {
+    let one_way = |traffic: &TrafficPlan| match traffic.direction {
         Direction::Both => vec![Direction::Download, Direction::Upload],
         one => vec![one],
     };
-    first_seen(scenario.traffic_plans().flat_map(of))
+    first_seen(scenario.traffic_plans().flat_map(one_way))
 }
 
 #[cfg(test)]
@@ -284,9 +286,9 @@ mod tests {
 
     /// The queue before the channel of `wlan-11n-150` with these settings of the access point's queue.
     fn place(set: &[&str]) -> BottleneckQueue {
-        let set: Vec<String> = set.iter().map(|&said| said.to_owned()).collect();
+        let set: Vec<String> = set.iter().map(|&text| text.to_owned()).collect();
         let scenario = Scenario::load("wlan-11n-150", &set).expect("a bundled scenario");
-        BottleneckQueue::of(&scenario, Some(Resource::Channel), (1, 100e6))
+        BottleneckQueue::find(&scenario, Some(Resource::Channel), (1, 100e6))
             .expect("assignments reach the queue")
     }
 

@@ -84,7 +84,7 @@ pub(super) fn stacks() -> impl Iterator<Item = String> {
 }
 
 /// What to type for `scheme` in `scenario`.
-pub(super) fn of(scheme: &Scheme, scenario: &Scenario) -> Vec<String> {
+pub(super) fn commands(scheme: &Scheme, scenario: &Scenario) -> Vec<String> {
     match (scheme.side, scheme.name) {
         (Some(Side::Receivers), "thin") => vec!["tacit thin DEVICE, on the receivers".to_owned()],
         (Some(Side::Receivers), _) => receiver(scheme.applied_to(scenario).tcp.ack_policy, scenario),
@@ -157,9 +157,9 @@ mod tests {
     use super::*;
 
     fn typed(name: &str, set: &[&str]) -> Vec<String> {
-        let set: Vec<String> = set.iter().map(|&said| said.to_owned()).collect();
+        let set: Vec<String> = set.iter().map(|&text| text.to_owned()).collect();
         let scenario = Scenario::load("wlan-11n-150", &set).expect("a bundled scenario");
-        of(scheme::find("", name).expect("a scheme"), &scenario)
+        commands(scheme::find("", name).expect("a scheme"), &scenario)
     }
 
     #[test]

@@ -49,7 +49,8 @@ const BESIDE_STOCK: [&str; 2] = ["tack", "hack-batch"];
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sharing {
     /// "ofdma" or "links".
-    pub of: SharingOf,
+    #[serde(rename = "of")]
+    pub kind: SharingKind,
     /// The settings, from the behaviour of current access points to behaviour that no product has.
     pub settings: Vec<SharingSetting>,
     /// Index of the setting with the highest goodput of stock clients.
@@ -58,10 +59,10 @@ pub struct Sharing {
     pub as_good: Vec<usize>,
 }
 
-/// What the options are of.
+/// What clients or flows share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum SharingOf {
+pub enum SharingKind {
     /// OFDMA of an access point with several clients.
     Ofdma,
     /// Several links.
@@ -80,16 +81,16 @@ pub struct SharingSetting {
 }
 
 /// The settings for a scenario: uses of its links if it has several, OFDMA if it is 802.11ax with several clients.
-fn settings(scenario: &Scenario, clients: u32) -> Option<(SharingOf, Vec<Setting>)> {
+fn settings(scenario: &Scenario, clients: u32) -> Option<(SharingKind, Vec<Setting>)> {
     let wifi = scenario.wifi.as_ref()?;
     if let Some(links) = &wifi.multi_link {
-        return Some((SharingOf::Links, uses_of_links(links.further.len() + 1)));
+        return Some((SharingKind::Links, uses_of_links(links.further.len() + 1)));
     }
     let owned = |(name, set): &(&str, &[&str])| -> Setting {
         ((*name).to_owned(), set.iter().map(|&set| set.to_owned()).collect())
     };
     let has_ofdma = wifi.bss.standard == Standard::Ax && clients > 1;
-    has_ofdma.then(|| (SharingOf::Ofdma, OFDMA.iter().map(owned).collect()))
+    has_ofdma.then(|| (SharingKind::Ofdma, OFDMA.iter().map(owned).collect()))
 }
 
 /// One scenario per setting, if there are some and all are possible; otherwise empty.
@@ -106,16 +107,16 @@ pub(super) fn scenarios(options: &Options, scenario: &Scenario, clients: u32) ->
 
 /// The schemes that run with each setting.
 pub(super) fn schemes() -> Vec<&'static Scheme> {
-    let stock = Scheme::of_role(Role::Baseline);
+    let stock = Scheme::with_role(Role::Baseline);
     let beside = tacit_scenario::scheme::ALL.iter().filter(|scheme| BESIDE_STOCK.contains(&scheme.name));
     std::iter::once(stock).chain(beside).collect()
 }
 
 impl Sharing {
     /// The results of `arenas`, one per setting; `None` if empty.
-    pub(super) fn of(scenario: &Scenario, clients: u32, arenas: &[Arena]) -> Option<Self> {
-        let (of, all) = settings(scenario, clients)?;
-        let stock = Scheme::of_role(Role::Baseline).name;
+    pub(super) fn from_arenas(scenario: &Scenario, clients: u32, arenas: &[Arena]) -> Option<Self> {
+        let (kind, all) = settings(scenario, clients)?;
+        let stock = Scheme::with_role(Role::Baseline).name;
         let rows = |arena: &Arena| -> Vec<Row> {
             std::iter::once(stock).chain(BESIDE_STOCK).filter_map(|scheme| row(arena, scheme)).collect()
         };
@@ -125,11 +126,11 @@ impl Sharing {
         let goodput = |place: &usize| goodput_bps(&arenas[*place].group(stock));
         let best = (0..arenas.len()).max_by(|one, other| goodput(one).total_cmp(&goodput(other)))?;
         let is_as_good = |place: &usize| {
-            let lead = Lead::of(&arenas[best].group(stock), &arenas[*place].group(stock));
+            let lead = Lead::between(&arenas[best].group(stock), &arenas[*place].group(stock));
             *place != best && lead.is_some_and(|lead| lead.order(EQUAL) != Order::Ahead)
         };
         let as_good = (0..arenas.len()).filter(is_as_good).collect();
-        Some(Self { of, settings, best, as_good })
+        Some(Self { kind, settings, best, as_good })
     }
 }
 
@@ -160,7 +161,7 @@ mod tests {
     fn several_links_are_used_together_for_acks_and_alone() {
         let options = Options { scenario: "wlan-11be-mlo-phone".into(), ..options(&[]) };
         let scenario = load(&options).expect("a bundled scenario");
-        let (of, all) = settings(&scenario, 1).expect("it has two links");
+        let (kind, all) = settings(&scenario, 1).expect("it has two links");
         let names: Vec<_> = all.iter().map(|(name, _)| name.as_str()).collect();
         let expected = [
             "all links, greedy shares",
@@ -170,7 +171,7 @@ mod tests {
             "link 1 alone",
             "link 2 alone",
         ];
-        assert_eq!((of, &names[..]), (SharingOf::Links, &expected[..]));
+        assert_eq!((kind, &names[..]), (SharingKind::Links, &expected[..]));
         assert_eq!(scenarios(&options, &scenario, 1).len(), expected.len(), "each is possible");
     }
 
@@ -190,9 +191,9 @@ mod tests {
             arena([850.0, 852.0, 851.0]),
             arena([600.0, 602.0, 601.0]),
         ];
-        let sharing = Sharing::of(&scenario, 4, &arenas).expect("there are settings");
+        let sharing = Sharing::from_arenas(&scenario, 4, &arenas).expect("there are settings");
         assert_eq!((sharing.best, sharing.as_good), (4, vec![0]));
-        assert_eq!(sharing.of, SharingOf::Ofdma);
-        assert_eq!(Sharing::of(&scenario, 4, &[]), None);
+        assert_eq!(sharing.kind, SharingKind::Ofdma);
+        assert_eq!(Sharing::from_arenas(&scenario, 4, &[]), None);
     }
 }

@@ -201,10 +201,10 @@ fn of_equals_the_one_whose_packets_wait_least_is_chosen() {
         ("tcp-l8", &[99.5, 99.6, 99.7], 5.0),
         ("tcp-l16", &[98.0, 98.1, 98.2], 1.0),
     ]);
-    let choice = &Answer::of(&arena, arena.scenario()).choices[0];
+    let choice = &Answer::from_arena(&arena, arena.scenario()).choices[0];
     assert_eq!((choice.scheme.as_str(), choice.verdict), ("tcp-l8", Verdict::Worth));
     assert!(choice.not_separated_from.is_empty());
-    assert!(judge::not_told_apart(&[arena]).is_empty());
+    assert!(judge::not_separated(&[arena]).is_empty());
 }
 
 #[test]
@@ -217,19 +217,20 @@ fn overlapping_schemes_are_not_ranked_and_run_more() {
         ("bbr", &[78.0, 84.0, 82.0], 9.0),
         ("rdg", &[60.0, 60.1, 60.2], 9.0),
     ]);
-    let answer = Answer::of(&arena, arena.scenario());
-    let of = |scheme: &str| answer.choices.iter().find(|choice| choice.scheme == scheme).unwrap();
-    assert_eq!(of("tcp-l4").not_separated_from, ["tcp-l8"]);
-    assert_eq!(of("bbr").verdict, Verdict::NotSeparated, "its interval has 2 % in it");
-    assert_eq!((of("tack").verdict, of("rdg").verdict), (Verdict::Worth, Verdict::Nothing));
-    let more = judge::not_told_apart(&[arena]);
+    let answer = Answer::from_arena(&arena, arena.scenario());
+    let choice = |scheme: &str| answer.choices.iter().find(|choice| choice.scheme == scheme).unwrap();
+    assert_eq!(choice("tcp-l4").not_separated_from, ["tcp-l8"]);
+    assert_eq!(choice("bbr").verdict, Verdict::NotSeparated, "its interval has 2 % in it");
+    assert_eq!((choice("tack").verdict, choice("rdg").verdict), (Verdict::Worth, Verdict::Nothing));
+    let more = judge::not_separated(&[arena]);
     let more: Vec<&str> = more.iter().map(|(_, scheme)| scheme.name).collect();
     assert_eq!(more, ["stock", "tcp-l4", "tcp-l8", "bbr"], "those alone, beside the baseline");
 }
 
 #[test]
 fn a_verdict_is_by_both_ends_of_the_interval() {
-    let verdict = |mean: f64, half: f64| Verdict::of(&Lead { least: mean - half, mean, most: mean + half });
+    let verdict =
+        |mean: f64, half: f64| Verdict::from_lead(&Lead { least: mean - half, mean, most: mean + half });
     assert_eq!(verdict(0.05, 0.03), Verdict::Worth);
     assert_eq!(verdict(0.05, 0.04), Verdict::NotSeparated);
     assert_eq!(verdict(0.01, 0.005), Verdict::Little);
@@ -305,7 +306,7 @@ fn one_radio_for_two_links_is_the_limit() {
 fn a_trace_is_run_whole() {
     let question = |set: &[&str]| Question {
         scenario: "lte-synthetic".into(),
-        assignments: set.iter().map(|&said| said.to_owned()).collect(),
+        assignments: set.iter().map(|&text| text.to_owned()).collect(),
         ..question()
     };
     let options = question(&[]).options().unwrap();
@@ -313,15 +314,15 @@ fn a_trace_is_run_whole() {
     let short = Question { quick: true, ..question(&[]) }.options().unwrap();
     let scenario = compare::load(&short).unwrap();
     assert!(scenario.run.duration.saturating_sub(scenario.run.measure_from) >= Duration::from_secs(60));
-    let own = question(&["run.duration=9 s"]).options().unwrap();
-    assert_eq!(compare::load(&own).unwrap().run.duration.as_millis(), 9_000, "the user has the last word");
+    let longer = question(&["run.duration=9 s"]).options().unwrap();
+    assert_eq!(compare::load(&longer).unwrap().run.duration.as_millis(), 9_000, "the user has the last word");
 }
 
 /// One client of two switches to what is recommended: its gain and the other's loss stand beside the advice.
 #[test]
 fn a_recommendation_says_what_one_client_gains_alone() {
     let arena = arena(&[("stock", &[80.0, 80.1, 80.2], 9.0), ("tack", &[100.0, 100.1, 100.2], 9.0)]);
-    let answer = Answer::of(&arena, arena.scenario());
+    let answer = Answer::from_arena(&arena, arena.scenario());
     let options = question().options().unwrap();
     let mut rounds = Rounds::new(None, Control::unattended());
     let rows = adoption(&options, (1, 2), &answer, &mut rounds).unwrap();

@@ -1,7 +1,7 @@
 //! Advice as text.
 
 use super::{
-    Advice, Answer, Choice, Frequencies, Frequency, Limit, LimitedBy, Queue, QueueKind, Sharing, SharingOf,
+    Advice, Answer, Choice, Frequencies, Frequency, Limit, LimitedBy, Queue, QueueKind, Sharing, SharingKind,
     Verdict, settings,
 };
 use crate::compare::{Row, adoption_table, gain, goodput};
@@ -83,8 +83,8 @@ fn had(row: &Row) -> String {
 fn headline(answer: &Answer) -> String {
     let named = |choice: &Choice| format!("{} ({}), {}", choice.scheme, choice.side, gain(&choice.row));
     let Some(first) = answer.first else {
-        let of = |verdict| answer.choices.iter().filter(|choice| choice.verdict == verdict).count();
-        let rest = match (of(Verdict::NotSeparated), of(Verdict::Little)) {
+        let count_with = |verdict| answer.choices.iter().filter(|choice| choice.verdict == verdict).count();
+        let rest = match (count_with(Verdict::NotSeparated), count_with(Verdict::Little)) {
             (0, 0) => "",
             (0, _) => "; the largest gain is below 2 %",
             _ => "; of some these runs do not say (not separated)",
@@ -166,10 +166,10 @@ fn sentences(answer: &Answer) -> Vec<String> {
     let Some(first) = answer.first else { return Vec::new() };
     let mut lines = vec![format!("Today: {}, {}.", had(&answer.today), frequency(&answer.today))];
     lines.push("Smallest change that is worth it:".to_owned());
-    lines.extend(said(&answer.choices[first], &answer.today));
+    lines.extend(choice_lines(&answer.choices[first], &answer.today));
     if let Some(most) = answer.most {
         lines.push("Most is gained by:".to_owned());
-        lines.extend(said(&answer.choices[most], &answer.today));
+        lines.extend(choice_lines(&answer.choices[most], &answer.today));
     }
     if !answer.most_not_separated_from.is_empty() {
         let others = answer.most_not_separated_from.iter().map(|at| answer.choices[*at].scheme.as_str());
@@ -180,7 +180,7 @@ fn sentences(answer: &Answer) -> Vec<String> {
 }
 
 /// A choice with its gains and costs as lines of text.
-fn said(choice: &Choice, today: &Row) -> Vec<String> {
+fn choice_lines(choice: &Choice, today: &Row) -> Vec<String> {
     let waits = [
         ("wait", today.means.queue_delay_p95_us.zip(choice.row.means.queue_delay_p95_us)),
         ("take", today.means.one_way_delay_p95_us.zip(choice.row.means.one_way_delay_p95_us)),
@@ -292,7 +292,7 @@ fn adoption(page: &mut Page, advice: &Advice) {
 
 /// The answers for each kind of queue.
 fn queues(page: &mut Page, advice: &Advice) {
-    let Some(own) = advice.queue.as_ref().filter(|_| !advice.other_queues.is_empty()) else {
+    let Some(current) = advice.queue.as_ref().filter(|_| !advice.other_queues.is_empty()) else {
         if advice.limit.by != LimitedBy::Source {
             page.gap();
             page.line(
@@ -337,7 +337,7 @@ fn queues(page: &mut Page, advice: &Advice) {
             top[1].clone(),
         ]);
     };
-    push(own, ", as it is", &advice.answer);
+    push(current, ", as it is", &advice.answer);
     for other in &advice.other_queues {
         push(&other.queue, "", &other.answer);
     }
@@ -381,9 +381,9 @@ fn frequencies(page: &mut Page, frequencies: &Frequencies) {
 fn sharing(page: &mut Page, sharing: &Sharing) {
     let Some(first) = sharing.settings.first() else { return };
     let heads = first.rows.iter().map(|row| [row.scheme.as_str(), "Mb/s"]);
-    let (title, column) = match sharing.of {
-        SharingOf::Ofdma => ("the access point's options for several clients at once", "the access point"),
-        SharingOf::Links => ("the use of the links", "used"),
+    let (title, column) = match sharing.kind {
+        SharingKind::Ofdma => ("the access point's options for several clients at once", "the access point"),
+        SharingKind::Links => ("the use of the links", "used"),
     };
     let mut table = TextTable::new(&std::iter::once(["", column]).chain(heads).collect::<Vec<_>>());
     for setting in &sharing.settings {

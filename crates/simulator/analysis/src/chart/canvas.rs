@@ -223,10 +223,10 @@ mod tests {
 
     #[test]
     fn a_picture_in_a_picture_is_moved_down() {
-        let (mut all, mut own) = (Canvas::new(10, 20), Canvas::new(10, 10));
-        own.circle((5, 5), 4, Ink::Text);
-        own.rectangle([(1, 1), (2, 3)], Ink::Rest, 1.0);
-        all.put(10, own);
+        let (mut all, mut inner) = (Canvas::new(10, 20), Canvas::new(10, 10));
+        inner.circle((5, 5), 4, Ink::Text);
+        inner.rectangle([(1, 1), (2, 3)], Ink::Rest, 1.0);
+        all.put(10, inner);
         let elements = all.into_picture("").elements;
         assert_eq!(elements[0], Element::Circle { centre: (5.0, 15.0), radius: 4, ink: Ink::Text });
         assert!(matches!(elements[1], Element::Box { edges: [1.0, 11.0, 1.0, 2.0], .. }), "{elements:?}");

@@ -27,7 +27,7 @@ pub struct DotChart {
 /// A row of the chart.
 #[derive(Clone, Debug, Default)]
 pub struct Dot {
-    /// Text before the dot. It determines the look of the dot, see [`SeriesStyle::of_series`].
+    /// Text before the dot. It determines the look of the dot, see [`SeriesStyle::for_series`].
     pub name: String,
     /// Text after the dot.
     pub label: String,
@@ -36,7 +36,7 @@ pub struct Dot {
     /// Half-width of its interval.
     pub interval: Option<f64>,
     /// A value stated by another source, between its smallest and largest acceptable value.
-    pub said: Option<[f64; 3]>,
+    pub reference: Option<[f64; 3]>,
 }
 
 const ROW: u32 = 22;
@@ -93,8 +93,9 @@ impl DotChart {
                 (least.min(value), most.max(value))
             })
         };
-        let said = || self.dots.iter().filter_map(|dot| dot.said).flatten();
-        let values = || self.dots.iter().map(|dot| dot.value).chain(self.also.iter().copied()).chain(said());
+        let references = || self.dots.iter().filter_map(|dot| dot.reference).flatten();
+        let values =
+            || self.dots.iter().map(|dot| dot.value).chain(self.also.iter().copied()).chain(references());
         let (least, most) = least_and_most(&mut values());
         let (least, most) = if least <= most { (least, most) } else { (0.0, 1.0) };
         let reach = (most - least).max(most.abs() * 0.05).max(1e-9) * MAX_REACH;
@@ -127,7 +128,7 @@ impl DotChart {
             canvas.text(&dot.name, (x, top - 6.0), Font::new(11.0, Ink::Text).centred().above());
         }
         let ranked = self.ranked();
-        let looks = SeriesStyle::of_series(&ranked.iter().map(|dot| dot.name.as_str()).collect::<Vec<_>>());
+        let looks = SeriesStyle::for_series(&ranked.iter().map(|dot| dot.name.as_str()).collect::<Vec<_>>());
         for (row, (dot, look)) in ranked.into_iter().zip(looks).enumerate() {
             let y = top + f64::from(ROW * row as u32 + ROW / 2);
             if dot.interval.is_some() {
@@ -139,8 +140,8 @@ impl DotChart {
                 }
             }
             look.mark(canvas, (axis.at(dot.value), y));
-            if let Some(said) = dot.said {
-                let [low, at, high] = said.map(|value| axis.at(value));
+            if let Some(reference) = dot.reference {
+                let [low, at, high] = reference.map(|value| axis.at(value));
                 let strokes = [
                     [(low, y), (high, y)],
                     [(at - 5.0, y - 5.0), (at + 5.0, y + 5.0)],

@@ -112,16 +112,16 @@ impl LineChart {
                 label: number(value, if value.abs() >= 100.0 { 1 } else { 2 }),
                 value,
                 interval: line.ci95.get(place).copied().flatten(),
-                said: mark.map(|mark| [mark.low, mark.y, mark.high]),
+                reference: mark.map(|mark| [mark.low, mark.y, mark.high]),
             })
         };
-        let said = if self.marks.is_empty() { "" } else { &self.marks_name };
+        let source = if self.marks.is_empty() { "" } else { &self.marks_name };
         DotChart {
             alt: self.alt.clone(),
             title: format!("{}: {}", self.x, number(x, if x.fract() == 0.0 { 0 } else { 3 })),
-            axis: if said.is_empty() { self.y.clone() } else { format!("{} (crosses: {said})", self.y) },
+            axis: if source.is_empty() { self.y.clone() } else { format!("{} (crosses: {source})", self.y) },
             dots: self.lines.iter().enumerate().filter_map(dot).collect(),
-            baseline: Some(Scheme::of_role(Role::Baseline).name.to_owned()),
+            baseline: Some(Scheme::with_role(Role::Baseline).name.to_owned()),
             ..DotChart::default()
         }
     }
@@ -129,8 +129,8 @@ impl LineChart {
     /// A row for each point.
     pub fn sheet(&self) -> Sheet {
         let points = || {
-            let of = |line: &'_ Line| 0..line.points.len();
-            self.lines.iter().flat_map(move |line| of(line).map(move |place| (line, place)))
+            let places = |line: &'_ Line| 0..line.points.len();
+            self.lines.iter().flat_map(move |line| places(line).map(move |place| (line, place)))
         };
         let mut sheet = Sheet::default();
         sheet.text("name", points().map(|(line, _)| line.name.as_str()));
@@ -267,7 +267,7 @@ impl LineChart {
         };
         // Equal curves keep the order of the legend.
         ranked.sort_by(|a, b| rank(*b).total_cmp(&rank(*a)));
-        let yardsticks = [Role::Baseline, Role::Bound].map(|role| Scheme::of_role(role).name);
+        let yardsticks = [Role::Baseline, Role::Bound].map(|role| Scheme::with_role(role).name);
         let named = self.marks.iter().map(|mark| mark.line);
         let concerned = self.concerned.iter().map(String::as_str).chain(yardsticks);
         let concerned = concerned.filter_map(|name| all.clone().find(|line| self.lines[*line].name == name));
@@ -283,7 +283,7 @@ impl LineChart {
     }
 
     fn looks(&self) -> Vec<SeriesStyle> {
-        SeriesStyle::of_series(&self.lines.iter().map(|line| line.name.as_str()).collect::<Vec<_>>())
+        SeriesStyle::for_series(&self.lines.iter().map(|line| line.name.as_str()).collect::<Vec<_>>())
     }
 
     /// Indices of the points of curve `line` with a marker: all of them, or some of a dense curve.
@@ -523,10 +523,10 @@ mod tests {
 
     #[test]
     fn ticks_say_where_they_are() {
-        for (value, said) in
+        for (value, expected) in
             [(0.0, "0"), (0.05, "0.05"), (0.15, "0.15"), (2.5, "2.5"), (3.0, "3"), (250.0, "250")]
         {
-            assert_eq!(tick(value), said);
+            assert_eq!(tick(value), expected);
         }
     }
 }

@@ -116,7 +116,7 @@ impl SeriesStyle {
     }
 
     /// The look of the scheme with this name; `None` if there is no such scheme.
-    pub fn of_scheme(name: &str) -> Option<Self> {
+    pub fn for_scheme(name: &str) -> Option<Self> {
         let (_, colour, shape) = SCHEMES.iter().find(|(known, ..)| *known == name)?;
         Some(Self::new(*colour, *shape))
     }
@@ -124,15 +124,15 @@ impl SeriesStyle {
     /// The looks of the series in a picture. Schemes have their own look. A name that contains a scheme's, such as
     /// "live FWP", gets that scheme's colour and the first unused marker with it. All others get the first unused
     /// colour, then marker.
-    pub fn of_series(names: &[&str]) -> Vec<Self> {
-        let mut looks: Vec<Option<Self>> = names.iter().map(|name| Self::of_scheme(name)).collect();
+    pub fn for_series(names: &[&str]) -> Vec<Self> {
+        let mut looks: Vec<Option<Self>> = names.iter().map(|name| Self::for_scheme(name)).collect();
         for by_word in [true, false] {
             for (index, name) in
                 names.iter().enumerate().filter(|(index, _)| looks[*index].is_none()).collect::<Vec<_>>()
             {
-                let own = scheme_in(name).map(|look| look.ink);
-                if by_word == own.is_some() {
-                    looks[index] = Some(free(own, &looks));
+                let colour = scheme_in(name).map(|look| look.ink);
+                if by_word == colour.is_some() {
+                    looks[index] = Some(free(colour, &looks));
                 }
             }
         }
@@ -179,7 +179,7 @@ fn scheme_in(name: &str) -> Option<SeriesStyle> {
     let lower = name.to_lowercase();
     let mut words = lower.split(|letter: char| !letter.is_alphanumeric() && letter != '-');
     words.find_map(|word| {
-        if word == "hack" { Some(SeriesStyle::new(BLUE, Dot)) } else { SeriesStyle::of_scheme(word) }
+        if word == "hack" { Some(SeriesStyle::new(BLUE, Dot)) } else { SeriesStyle::for_scheme(word) }
     })
 }
 
@@ -195,8 +195,8 @@ fn free(ink: Option<Ink>, taken: &[Option<SeriesStyle>]) -> SeriesStyle {
     let has_own_shape = |look: &&SeriesStyle| !taken.iter().flatten().any(|other| other.shape == look.shape);
     let fresh = || of_ink.iter().filter(is_fresh);
     let apart = fresh().filter(has_own_colour).find(has_own_shape);
-    let own = apart.or_else(|| fresh().find(has_own_colour)).or_else(|| fresh().find(has_own_shape));
-    own.or_else(|| fresh().next()).copied().unwrap_or(of_ink[0])
+    let fresh_look = apart.or_else(|| fresh().find(has_own_colour)).or_else(|| fresh().find(has_own_shape));
+    fresh_look.or_else(|| fresh().next()).copied().unwrap_or(of_ink[0])
 }
 
 #[cfg(test)]
@@ -213,7 +213,7 @@ mod tests {
         let names = || scheme::ALL.iter().map(|scheme| scheme.name).chain([AS_WRITTEN.name]);
         let mut seen: Vec<(&str, SeriesStyle)> = Vec::new();
         for name in names() {
-            let look = SeriesStyle::of_scheme(name).unwrap_or_else(|| panic!("{name} has no look"));
+            let look = SeriesStyle::for_scheme(name).unwrap_or_else(|| panic!("{name} has no look"));
             let like = seen.iter().find(|(_, other)| *other == look);
             assert!(like.is_none(), "{name} looks like {like:?}");
             seen.push((name, look));
@@ -226,7 +226,7 @@ mod tests {
     fn looks_of_the_default_schemes_stay() {
         let mut table = String::new();
         for scheme in scheme::by_default() {
-            let SeriesStyle { ink, shape } = SeriesStyle::of_scheme(scheme.name).unwrap();
+            let SeriesStyle { ink, shape } = SeriesStyle::for_scheme(scheme.name).unwrap();
             writeln!(table, "{} {ink:?} {shape:?}", scheme.name).unwrap();
         }
         assert_eq!(
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_look_is_told_as_pictures_have_it() {
-        let look = SeriesStyle::of_scheme("tcp-l4").unwrap();
+        let look = SeriesStyle::for_scheme("tcp-l4").unwrap();
         assert_eq!((look.ink.light(), look.dash()), ("#3391cc", "7 3"));
         for colour in 0..CURVE_COLOURS {
             let light = Ink::Curve(colour).light();
@@ -253,21 +253,21 @@ mod tests {
 
     #[test]
     fn series_that_are_no_scheme_have_the_schemes_colour_or_a_free_one() {
-        let looks = SeriesStyle::of_series(&["fwp", "live FWP", "curl", "stock", "another"]);
+        let looks = SeriesStyle::for_series(&["fwp", "live FWP", "curl", "stock", "another"]);
         assert_eq!(looks[1], SeriesStyle::new(GREEN, Square), "beside fwp, its colour, another marker");
-        assert_eq!(looks[3], SeriesStyle::of_scheme("stock").unwrap());
+        assert_eq!(looks[3], SeriesStyle::for_scheme("stock").unwrap());
         assert!(![GREEN, BLACK].map(Ink::Curve).contains(&looks[2].ink), "{looks:?}");
         for (index, look) in looks.iter().enumerate() {
             assert!(!looks[..index].contains(look), "{looks:?}");
         }
-        let closed = SeriesStyle::of_series(&["UDP", "TCP/HACK", "TCP"]);
+        let closed = SeriesStyle::for_series(&["UDP", "TCP/HACK", "TCP"]);
         assert_eq!(closed[1].ink, Ink::Curve(BLUE), "the colour of TCP/HACK");
         for (index, look) in closed.iter().enumerate() {
             let is_apart = |other: &SeriesStyle| other.ink != look.ink && other.shape != look.shape;
             assert!(closed[..index].iter().all(is_apart), "apart without colours: {closed:?}");
         }
         let many: Vec<String> = (0..200).map(|number| format!("n {number}")).collect();
-        assert_eq!(SeriesStyle::of_series(&many.iter().map(String::as_str).collect::<Vec<_>>()).len(), 200);
+        assert_eq!(SeriesStyle::for_series(&many.iter().map(String::as_str).collect::<Vec<_>>()).len(), 200);
     }
 
     /// WCAG 2.1, success criterion 1.4.11 requires a contrast of 3:1 for graphics. A greyscale print shows luminance as

@@ -44,13 +44,13 @@ pub fn stacked(alt: &str, panels: &[Panel<'_>], width: u32) -> Picture {
     let mut all = Canvas::new(width, heights.iter().sum());
     let mut top = 0;
     for (panel, height) in panels.iter().zip(heights) {
-        let mut own = Canvas::new(width, height);
+        let mut panel_canvas = Canvas::new(width, height);
         match panel {
-            Panel::Lines(chart) => chart.draw(&mut own, layout),
-            Panel::Dots(chart) => chart.draw(&mut own),
-            Panel::Strips(chart) => chart.draw(&mut own, layout),
+            Panel::Lines(chart) => chart.draw(&mut panel_canvas, layout),
+            Panel::Dots(chart) => chart.draw(&mut panel_canvas),
+            Panel::Strips(chart) => chart.draw(&mut panel_canvas, layout),
         }
-        all.put(top, own);
+        all.put(top, panel_canvas);
         top += height;
     }
     all.into_picture(alt)

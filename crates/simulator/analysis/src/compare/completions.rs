@@ -41,10 +41,10 @@ impl Comparison {
         let ids: BTreeSet<&str> = runs.iter().map(|run| run.id.as_str()).collect();
         let times = store.completion_times(&ids)?;
         for row in &self.rows {
-            let own = runs
+            let of_row = runs
                 .iter()
                 .filter(|run| (&run.label.scheme, run.label.clients) == (&row.scheme, row.clients));
-            let took = own.filter_map(|run| times.get(&run.id)).flatten().copied().collect();
+            let took = of_row.filter_map(|run| times.get(&run.id)).flatten().copied().collect();
             let steps = steps(took);
             if !steps.is_empty() {
                 let (scheme, clients) = (row.scheme.clone(), row.clients);

@@ -31,7 +31,7 @@ fn headline(comparison: &Comparison, clients: u32) -> Option<String> {
     };
     let best = |chips: bool| {
         let better = judged(chips)
-            .filter_map(|row| Some((row, Merit::of(row, stock)?)))
+            .filter_map(|row| Some((row, Merit::new(row, stock)?)))
             .filter(|(_, merit)| merit.is_better);
         // The first of those that are equal to a tenth of a per cent: some rules of TCP/HACK differ by less.
         let tenths = |merit: &Merit| (merit.gain * 1e3).round();
@@ -39,21 +39,21 @@ fn headline(comparison: &Comparison, clients: u32) -> Option<String> {
     };
     let found = [best(false), best(true)];
     let tried = [false, true].map(|chips| judged(chips).next().is_some());
-    let mut said: Vec<String> = stock.and_then(cost).into_iter().collect();
+    let mut sentences: Vec<String> = stock.and_then(cost).into_iter().collect();
     let words = |(row, merit): (&Row, Merit)| format!("{}, {}{}", row.scheme, merit.text, price(row, stock));
     match (found, tried) {
         ([None, None], [false, false]) => {}
-        ([None, None], _) => said.push("No scheme here is better than stock beyond chance.".to_owned()),
+        ([None, None], _) => sentences.push("No scheme here is better than stock beyond chance.".to_owned()),
         ([Some(soft), Some(hard)], _) => {
-            said.push(format!("Best without new hardware: {}; with: {}.", words(soft), words(hard)));
+            sentences.push(format!("Best without new hardware: {}; with: {}.", words(soft), words(hard)));
         }
-        ([Some(soft), None], _) => said.push(format!("Best: {}, without new hardware.", words(soft))),
+        ([Some(soft), None], _) => sentences.push(format!("Best: {}, without new hardware.", words(soft))),
         ([None, Some(hard)], [is_tried, _]) => {
             let others = if is_tried { "; none without" } else { "" };
-            said.push(format!("Best: {}, with new hardware{others}.", words(hard)));
+            sentences.push(format!("Best: {}, with new hardware{others}.", words(hard)));
         }
     }
-    (!said.is_empty()).then(|| format!("{}: {}", count(clients.into(), "client"), said.join(" ")))
+    (!sentences.is_empty()).then(|| format!("{}: {}", count(clients.into(), "client"), sentences.join(" ")))
 }
 
 /// What the clients gain that switch, by the scheme with which they gain most, and what the others lose.
@@ -67,19 +67,21 @@ fn adoption(rows: &[&Row], clients: u32, adopters: u64) -> Option<String> {
     let gain = |row: &Row| row.adopter_gain_over_stock.or(row.other_gain_over_stock).unwrap_or(f64::MIN);
     let tried: Vec<&&Row> = rows.iter().filter(is_candidate).collect();
     let best = tried.iter().copied().reduce(|best, row| if gain(row) > gain(best) { row } else { best })?;
-    let own = best.adopter_gain_over_stock.map(|gain| change(gain, best.adopter_gain_over_stock_ci95, true));
-    let others =
-        best.other_gain_over_stock.map(|gain| change(gain, best.other_gain_over_stock_ci95, own.is_none()));
+    let adopters_have =
+        best.adopter_gain_over_stock.map(|gain| change(gain, best.adopter_gain_over_stock_ci95, true));
+    let others = best
+        .other_gain_over_stock
+        .map(|gain| change(gain, best.other_gain_over_stock_ci95, adopters_have.is_none()));
     let those = if adopters == 1 { "it has" } else { "each has" };
-    let said = match (own, others) {
-        (Some(own), Some(others)) => format!("{those} {own}, each other client {others}"),
-        (Some(own), None) => format!("{those} {own}"),
+    let changes = match (adopters_have, others) {
+        (Some(adopters), Some(others)) => format!("{those} {adopters}, each other client {others}"),
+        (Some(adopters), None) => format!("{those} {adopters}"),
         (None, Some(others)) => format!("each client has {others}"),
         (None, None) => return None,
     };
     let most = if tried.len() > 1 { ", which gain most with it" } else { "" };
     let clients = count(clients.into(), "client");
-    Some(format!("{clients}, {adopters} of them with {}{most}: {said}.", best.scheme))
+    Some(format!("{clients}, {adopters} of them with {}{most}: {changes}.", best.scheme))
 }
 
 /// A gain in words, with its interval, and with stock named if that is wanted.
@@ -106,7 +108,7 @@ fn cost(stock: &Row) -> Option<String> {
     let Some(airtime) = stock.airtime else {
         return Some(format!("Stock has {} % of what UDP carries.", number(share * 100.0, 1)));
     };
-    let idle = airtime.of(AirtimeUse::Idle);
+    let idle = airtime.get(AirtimeUse::Idle);
     // A channel that idles is short of data: a window, a queue or a wire, and not ACKs.
     if idle > lost / 2.0 && lost > 0.05 {
         let [has, idles] = [share, idle].map(|share| number(share * 100.0, 1));
@@ -130,7 +132,7 @@ struct Merit {
 
 impl Merit {
     /// By completion times where files end, by goodput elsewhere.
-    fn of(row: &Row, stock: Option<&Row>) -> Option<Self> {
+    fn new(row: &Row, stock: Option<&Row>) -> Option<Self> {
         let times =
             stock.and_then(|stock| stock.means.flow_completion_p50_s).zip(row.means.flow_completion_p50_s);
         if let Some((before, after)) = times {
@@ -176,7 +178,7 @@ mod tests {
         }
     }
 
-    fn said(rows: Vec<Row>) -> Vec<String> {
+    fn headlines_of(rows: Vec<Row>) -> Vec<String> {
         headlines(&Comparison { rows, ..Comparison::from_records(Provenance::default(), &[]) })
     }
 
@@ -193,7 +195,7 @@ mod tests {
             ]
         };
         assert_eq!(
-            said(rows()),
+            headlines_of(rows()),
             [
                 "1 client: ACKs cost 11.8 % of what UDP carries. Best without new hardware: tack, +6.0 % (30.0 % sent again, \
                  stock 1.0 %); with: hack-batch, +11.5 %."
@@ -202,10 +204,12 @@ mod tests {
         let mut chance = rows();
         chance[1].gain_over_stock_ci95 = Some(0.2);
         chance[3].gain_over_stock = Some(-0.1);
-        assert!(said(chance)[0].ends_with("No scheme here is better than stock beyond chance."));
+        assert!(headlines_of(chance)[0].ends_with("No scheme here is better than stock beyond chance."));
         let mut hard = rows();
         hard.remove(3);
-        assert!(said(hard)[0].ends_with("Best: hack-batch, +11.5 %, with new hardware; none without."));
+        assert!(
+            headlines_of(hard)[0].ends_with("Best: hack-batch, +11.5 %, with new hardware; none without.")
+        );
     }
 
     #[test]
@@ -224,7 +228,7 @@ mod tests {
             let mut shares = AirtimeShares([0.0; AirtimeUse::ALL.len()]);
             shares.0[AirtimeUse::ALL.iter().position(|what| *what == AirtimeUse::Idle).unwrap()] = idle;
             (row.share_of_udp, row.airtime) = (Some(0.33), Some(shares));
-            said(vec![row])
+            headlines_of(vec![row])
         };
         assert_eq!(
             stock(0.56),
@@ -235,7 +239,7 @@ mod tests {
         assert_eq!(stock(0.3), ["1 client: ACKs cost 67.0 % of what UDP carries."]);
         let mut wired = row("stock", 0.0, 0.0, |_| {});
         (wired.share_of_udp, wired.airtime) = (Some(0.33), None);
-        assert_eq!(said(vec![wired]), ["1 client: Stock has 33.0 % of what UDP carries."]);
+        assert_eq!(headlines_of(vec![wired]), ["1 client: Stock has 33.0 % of what UDP carries."]);
     }
 
     #[test]
@@ -244,7 +248,7 @@ mod tests {
         // Their goodput of a window in which most of them have ended says nothing.
         let rows = vec![row("stock", 0.0, 0.0, takes(6.4)), row("tack", -0.9, 0.001, takes(1.3))];
         assert_eq!(
-            said(rows),
+            headlines_of(rows),
             [
                 "1 client: Half of the files end within 6.40 s with stock. Best: tack, 1.30 s, without new hardware."
             ]

@@ -56,8 +56,8 @@ impl Mix {
 
     /// `options` for its clients and its scheme, beside the baseline, without its assignment.
     #[must_use]
-    pub fn of(&self, options: Options) -> Options {
-        let stock = Scheme::of_role(Role::Baseline).name;
+    pub fn apply(&self, options: Options) -> Options {
+        let stock = Scheme::with_role(Role::Baseline).name;
         Options {
             clients: vec![self.adopters + self.others],
             schemes: [stock, self.scheme].map(str::to_owned).to_vec(),
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(mix("tack=1,stock=9").unwrap(), known);
         assert_eq!(mix("stock=9, tack=1").unwrap(), known);
         assert_eq!(mix("tack=3").unwrap().others, 0);
-        for (text, said) in [
+        for (text, expected) in [
             ("tack", "\"tack\" has no count of clients"),
             ("tack=one", "\"one\" is no count of clients"),
             ("stock=9", "names no scheme to switch to"),
@@ -91,14 +91,14 @@ mod tests {
             ("tack=1000,stock=1", "1001 is out of range"),
         ] {
             let error = mix(text).unwrap_err().to_string();
-            assert!(error.starts_with("--mix: ") && error.contains(said), "{text}: {error}");
+            assert!(error.starts_with("--mix: ") && error.contains(expected), "{text}: {error}");
         }
     }
 
-    fn of(text: &str, change: impl FnOnce(&mut Options)) -> Comparison {
+    fn compared(text: &str, change: impl FnOnce(&mut Options)) -> Comparison {
         let mix = Mix::parse("--mix", text).unwrap();
         let mut options =
-            mix.of(Options { scenario: "wlan-11n-150".into(), seeds: Some(2), ..Options::default() });
+            mix.apply(Options { scenario: "wlan-11n-150".into(), seeds: Some(2), ..Options::default() });
         options.assignments =
             vec!["run.duration=3 s".into(), "run.measure-from=1 s".into(), mix.assignment()];
         change(&mut options);
@@ -109,7 +109,7 @@ mod tests {
     /// ACKs do not take any more.
     #[test]
     fn who_switches_and_the_others_are_told_apart() {
-        let comparison = of("hack-batch=1,stock=1", |_| {});
+        let comparison = compared("hack-batch=1,stock=1", |_| {});
         let [stock, hack] = &comparison.rows[..] else { panic!("{:?}", comparison.rows) };
         assert_eq!((stock.clients, hack.clients, hack.means.adopters), (2, 2, Some(1.0)));
         assert_eq!((stock.adopter_gain_over_stock, stock.other_gain_over_stock), (Some(0.0), Some(0.0)));
@@ -120,10 +120,11 @@ mod tests {
             assert!((sum(row) - row.goodput_bps_mean).abs() < 1.0, "{row:?}");
         }
         let gain = hack.adopter_gain_over_stock.unwrap();
-        let own = hack.means.adopter_goodput_bps.unwrap() / stock.means.adopter_goodput_bps.unwrap() - 1.0;
-        assert!((gain - own).abs() < 1e-9, "{gain} {own}");
+        let adopters_gain =
+            hack.means.adopter_goodput_bps.unwrap() / stock.means.adopter_goodput_bps.unwrap() - 1.0;
+        assert!((gain - adopters_gain).abs() < 1e-9, "{gain} {adopters_gain}");
         // Half as many ACKs ride as with two clients.
-        let whole = of("hack-batch=2,stock=0", |_| {});
+        let whole = compared("hack-batch=2,stock=0", |_| {});
         let acks = |comparison: &Comparison| comparison.rows[1].means.tcp_acks_on_air_per_s.unwrap();
         assert!(acks(&comparison) > 0.2 * stock.means.tcp_acks_on_air_per_s.unwrap(), "{comparison:?}");
         assert!(acks(&whole) < 0.1 * stock.means.tcp_acks_on_air_per_s.unwrap(), "{whole:?}");
@@ -143,10 +144,10 @@ mod tests {
     #[test]
     fn nobody_and_everybody_are_the_runs_of_stock_and_of_the_scheme() {
         let goodput = |comparison: &Comparison| comparison.rows[1].goodput_bps_mean;
-        let all = of("tcp-l8=2,stock=0", |_| {});
-        let alike = of("tcp-l8=2,stock=0", |options| options.assignments.truncate(2));
+        let all = compared("tcp-l8=2,stock=0", |_| {});
+        let alike = compared("tcp-l8=2,stock=0", |options| options.assignments.truncate(2));
         assert_eq!(goodput(&all).to_bits(), goodput(&alike).to_bits());
-        let none = of("tcp-l8=0,stock=2", |_| {});
+        let none = compared("tcp-l8=0,stock=2", |_| {});
         assert_eq!(none.rows[1].goodput_bps_mean.to_bits(), none.rows[0].goodput_bps_mean.to_bits());
     }
 
@@ -155,9 +156,9 @@ mod tests {
         let options = Mix::parse("--mix", "cake-ack-filter=1,stock=1").unwrap();
         let assignments = vec![options.assignment()];
         let options =
-            options.of(Options { scenario: "wlan-11n-150".into(), assignments, ..Options::default() });
+            options.apply(Options { scenario: "wlan-11n-150".into(), assignments, ..Options::default() });
         let error = compare(&options, Control::unattended()).unwrap_err().to_string();
-        let said = "cake-ack-filter changes the access point or a link, which all clients share";
-        assert!(error.contains(said), "{error}");
+        let expected = "cake-ack-filter changes the access point or a link, which all clients share";
+        assert!(error.contains(expected), "{error}");
     }
 }

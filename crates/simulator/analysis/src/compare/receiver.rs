@@ -28,12 +28,12 @@ impl Twin {
     ///
     /// # Errors
     /// Same as [`Scenario::load`].
-    pub fn of(
+    pub fn find(
         options: &Options,
         scenario: &Scenario,
         shown: &[&'static Scheme],
     ) -> Result<Option<Self>, ScenarioError> {
-        let baseline = Scheme::of_role(Role::Baseline);
+        let baseline = Scheme::with_role(Role::Baseline);
         let is_of_today = matches!(baseline.applied_to(scenario).tcp.ack_policy, AckPolicy::Linux(_))
             && scenario.wifi.is_some();
         let rides = |scheme: &&&'static Scheme| {

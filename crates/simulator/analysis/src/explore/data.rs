@@ -161,7 +161,12 @@ impl RunData<'_> {
             sifs_ns: phy.sifs.as_nanos(),
             slot_ns: phy.slot.as_nanos(),
             categories: AccessCategory::ALL.map(AccessCategory::name).into(),
-            aifs_ns: edca.iter().cycle().take(count * links).map(|of| of.each_ref().map(aifs)).collect(),
+            aifs_ns: edca
+                .iter()
+                .cycle()
+                .take(count * links)
+                .map(|categories| categories.each_ref().map(aifs))
+                .collect(),
             most_slots: edca.iter().flatten().map(|edca| edca.cw_max).max().unwrap_or(0),
             rates: rates.iter().map(RateOf::from).collect(),
             kinds: Kind::NAMES.map(|(name, _)| name).into(),
@@ -203,18 +208,18 @@ impl RunData<'_> {
         let mut rates: Vec<Rate> = ppdus.iter().map(|ppdu| ppdu.rate).collect();
         rates.sort_unstable();
         rates.dedup();
-        let mut columns = of_ppdus(&ppdus, &rates, self.setup.bss[0].config.stations.len() as u64 + 1);
-        columns.extend(self.of_points());
-        columns.extend(self.of_backlogs());
+        let mut columns = ppdu_columns(&ppdus, &rates, self.setup.bss[0].config.stations.len() as u64 + 1);
+        columns.extend(self.point_columns());
+        columns.extend(self.backlog_columns());
         (rates, columns)
     }
 
-    fn of_points(&self) -> Vec<Column> {
+    fn point_columns(&self) -> Vec<Column> {
         let points = &self.watch.points;
-        let column = |name, coding, of: fn(&tacit_sim::record::SeriesPoint) -> u64| Column {
+        let column = |name, coding, value: fn(&tacit_sim::record::SeriesPoint) -> u64| Column {
             name,
             coding,
-            values: points.iter().map(of).collect(),
+            values: points.iter().map(value).collect(),
         };
         let by_flow = Coding::StepBy("point_flow");
         vec![
@@ -229,7 +234,7 @@ impl RunData<'_> {
         ]
     }
 
-    fn of_backlogs(&self) -> Vec<Column> {
+    fn backlog_columns(&self) -> Vec<Column> {
         let backlogs = &self.watch.backlogs;
         vec![
             Column {
@@ -268,14 +273,14 @@ impl From<&Rate> for RateOf {
 
 /// The value in each row. If a row has none, the last value of its flow is repeated, which takes almost no space;
 /// another column indicates that it is missing.
-fn carried(ppdus: &[&Ppdu], of: impl Fn(&Ppdu) -> Option<u64>) -> Vec<u64> {
+fn carried(ppdus: &[&Ppdu], value: impl Fn(&Ppdu) -> Option<u64>) -> Vec<u64> {
     let mut last: BTreeMap<u64, u64> = BTreeMap::new();
-    let value = |ppdu: &&Ppdu| {
+    let carry = |ppdu: &&Ppdu| {
         let known = last.entry(flow_of(ppdu)).or_default();
-        *known = of(ppdu).unwrap_or(*known);
+        *known = value(ppdu).unwrap_or(*known);
         *known
     };
-    ppdus.iter().map(value).collect()
+    ppdus.iter().map(carry).collect()
 }
 
 /// 0 means no flow.
@@ -284,13 +289,13 @@ fn flow_of(ppdu: &Ppdu) -> u64 {
 }
 
 /// The columns of `ppdus`, on links with this number of stations each.
-fn of_ppdus(ppdus: &[&Ppdu], rates: &[Rate], stations: u64) -> Vec<Column> {
-    let column = |name, coding, of: &dyn Fn(&Ppdu) -> u64| Column {
+fn ppdu_columns(ppdus: &[&Ppdu], rates: &[Rate], stations: u64) -> Vec<Column> {
+    let column = |name, coding, value: &dyn Fn(&Ppdu) -> u64| Column {
         name,
         coding,
-        values: ppdus.iter().map(|ppdu| of(ppdu)).collect(),
+        values: ppdus.iter().map(|ppdu| value(ppdu)).collect(),
     };
-    let plain = |name, of: &dyn Fn(&Ppdu) -> u64| column(name, Coding::Plain, of);
+    let plain = |name, value: &dyn Fn(&Ppdu) -> u64| column(name, Coding::Plain, value);
     let by_flow = |name, values| Column { name, coding: Coding::StepBy("flow"), values };
     let rate_of = |ppdu: &Ppdu| rates.binary_search(&ppdu.rate).expect("all rates are listed") as u64;
     let flags = |ppdu: &Ppdu| {

@@ -80,13 +80,13 @@ impl Sweep {
             title: provenance.description.clone(),
             x_label: named(&provenance.x_label, "place on the axis"),
             y_label: named(&provenance.y_label, "goodput (Mb/s)"),
-            ..Self::of_rows(&provenance.scenario, &column, rows)
+            ..Self::from_rows(&provenance.scenario, &column, rows)
         }
         .with_provenance(provenance)
     }
 
     /// A sweep of these rows in any order, without labels.
-    pub(crate) fn of_rows(scenario: &str, column: &str, mut rows: Vec<SweepRow>) -> Self {
+    pub(crate) fn from_rows(scenario: &str, column: &str, mut rows: Vec<SweepRow>) -> Self {
         let settings = first_seen(rows.iter().map(|row| row.setting.clone()));
         let place = |row: &SweepRow| settings.iter().position(|setting| *setting == row.setting);
         rows.sort_by(|a, b| {
@@ -144,10 +144,10 @@ impl Sweep {
     fn chart(&self, setting: &str) -> LineChart {
         let rows = || self.rows.iter().filter(|row| row.setting == setting);
         let line = |scheme: String| {
-            let own = || rows().filter(|row| row.scheme == scheme);
+            let of_scheme = || rows().filter(|row| row.scheme == scheme);
             Line {
-                points: own().map(|row| (row.x, row.mean)).collect(),
-                ci95: own().map(|row| row.ci95).collect(),
+                points: of_scheme().map(|row| (row.x, row.mean)).collect(),
+                ci95: of_scheme().map(|row| row.ci95).collect(),
                 name: scheme,
             }
         };
@@ -206,7 +206,7 @@ impl Sweep {
     /// # Errors
     /// If there is no such format, or the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), RunsError> {
-        let content = match PlotFormat::of(path)? {
+        let content = match PlotFormat::from_path(path)? {
             PlotFormat::Svg => self.picture(PAPER_WIDTH).to_svg_file().into_bytes(),
             PlotFormat::Pdf => self.picture(PAPER_WIDTH).to_pdf(),
             PlotFormat::Csv => self.sheet().to_csv().into_bytes(),
@@ -263,7 +263,7 @@ impl PlotFormat {
     ///
     /// # Errors
     /// If it ends in no known one.
-    pub fn of(path: &Path) -> Result<Self, InputError> {
+    pub fn from_path(path: &Path) -> Result<Self, InputError> {
         let known = [("svg", Self::Svg), ("pdf", Self::Pdf), ("csv", Self::Csv)];
         let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default().to_lowercase();
         known.iter().find(|(name, _)| *name == end).map(|(_, format)| *format).ok_or_else(|| {

@@ -48,14 +48,14 @@ const MUCH_STALLED: f64 = 0.02;
 
 impl Links {
     /// The values of a group; `None` with one link.
-    pub(super) fn of(group: &Group<'_>) -> Option<Self> {
+    pub(super) fn from_group(group: &Group<'_>) -> Option<Self> {
         let link = |number: u32| {
-            let of = |what: &str| group.mean_of(&format!("link{number}_{what}"));
+            let mean = |what: &str| group.mean_of(&format!("link{number}_{what}"));
             Some(LinkUse {
-                goodput_bps: of("goodput_bps")?,
-                collisions_per_s: of("collisions_per_s")?,
-                retry_share: of("retry_share").unwrap_or(0.0),
-                window_stall_share: of("window_stall_share")?,
+                goodput_bps: mean("goodput_bps")?,
+                collisions_per_s: mean("collisions_per_s")?,
+                retry_share: mean("retry_share").unwrap_or(0.0),
+                window_stall_share: mean("window_stall_share")?,
             })
         };
         let links: Vec<LinkUse> = (1..).map_while(link).collect();

@@ -29,7 +29,7 @@ pub struct Rounds {
 
 impl Rounds {
     /// The values of a group; `None` without multi-user PPDUs.
-    pub(super) fn of(group: &Group<'_>) -> Option<Self> {
+    pub(super) fn from_group(group: &Group<'_>) -> Option<Self> {
         Some(Self {
             shared_ppdu_share: group.mean_of("shared_ppdu_share")?,
             users_per_ppdu: group.mean_of("users_per_shared_ppdu")?,
@@ -55,14 +55,15 @@ impl Rounds {
             share(self.trigger_time_share),
             share(self.answer_time_share),
         );
-        let own = (self.triggers_per_s > 0.0)
+        let separate = (self.triggers_per_s > 0.0)
             .then(|| format!("{} triggers a second asked for packets", number(self.triggers_per_s, 1)));
-        match (own, self.empty_answer_share) {
-            (own, Some(empty)) => {
-                let asked = own.unwrap_or_else(|| "Triggers inside PPDUs of data asked for packets".into());
+        match (separate, self.empty_answer_share) {
+            (separate, Some(empty)) => {
+                let asked =
+                    separate.unwrap_or_else(|| "Triggers inside PPDUs of data asked for packets".into());
                 text.push_str(&format!(" {asked}: {} of the answers had none.", share(empty)));
             }
-            (Some(own), None) => text.push_str(&format!(" {own}, and no client answered.")),
+            (Some(separate), None) => text.push_str(&format!(" {separate}, and no client answered.")),
             (None, None) => {}
         }
         if let (Some(fill), Some(short)) = (self.room_fill, self.room_short_share) {

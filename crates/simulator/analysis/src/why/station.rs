@@ -23,17 +23,17 @@ pub(super) enum StationUse {
 impl StationUse {
     /// Its fraction of the station's time in a run.
     pub fn share(self, run: &RunSummary) -> f64 {
-        let of = |name| run.metric(name).unwrap_or(0.0);
-        let (waiting, served) = (of("first_host_waiting_share"), of("first_host_served_share"));
-        let lost = of("first_host_lost_share");
+        let share = |name| run.metric(name).unwrap_or(0.0);
+        let (waiting, served) = (share("first_host_waiting_share"), share("first_host_served_share"));
+        let lost = share("first_host_lost_share");
         // Bytes that arrived before the window may count as goodput within it.
-        let useful = of("first_host_useful_share").min(1.0);
+        let useful = share("first_host_useful_share").min(1.0);
         match self {
             Self::Wait => waiting * (1.0 - lost) * useful,
             Self::Serve => served * (1.0 - lost) * useful,
             Self::Overhead => (waiting + served) * (1.0 - lost) * (1.0 - useful),
             Self::Lost => (waiting + served) * lost,
-            Self::Idle => of("first_host_idle_share"),
+            Self::Idle => share("first_host_idle_share"),
         }
     }
 }

@@ -12,13 +12,13 @@ fn why_of(scope: Scope, scenario: &str, clients: u32, schemes: [&str; 2], set: &
     let times = ["run.duration=4s", "run.measure-from=2s"];
     let options = Options {
         scenario: scenario.into(),
-        assignments: times.iter().chain(set).map(|&said| said.to_owned()).collect(),
+        assignments: times.iter().chain(set).map(|&text| text.to_owned()).collect(),
         clients: vec![clients],
         schemes: schemes.map(String::from).to_vec(),
         seeds: Some(3),
         ..Options::default()
     };
-    let why = of_scenario(&options, scope, Control::unattended()).unwrap();
+    let why = explain_scenario(&options, scope, Control::unattended()).unwrap();
     let [account] = &why.accounts[..] else { panic!("{why:?}") };
     let text = why.to_text(None);
     assert!(text.starts_with(&account.headline()), "{text}");
@@ -57,7 +57,7 @@ fn known_account() {
         record(scheme, 1, &[&shares[..], &[("goodput_bps", mbps * 1e6)]].concat())
     };
     let records = [ran("stock", 50.0, 0.5, 0.3), ran("hack-batch", 80.0, 0.8, 0.0)];
-    let why = of_records(&Provenance::default(), &records, &[], Scope::Bottleneck).unwrap();
+    let why = explain_runs(&Provenance::default(), &records, &[], Scope::Bottleneck).unwrap();
     let parts = why.accounts[0].parts.iter().map(|part| (part.name, part.contribution_bps.round()));
     // 80 Mb/s times 0.3; 80 times 0.2 minus 50 times 0.2; 80 times 0.5 minus 50 times 0.8.
     let expected =
@@ -73,7 +73,7 @@ fn a_difference_within_its_interval_is_none() {
     };
     let records =
         [ran("stock", 1, 52.0), ran("stock", 2, 58.0), ran("tcp-l8", 1, 62.0), ran("tcp-l8", 2, 50.0)];
-    let why = of_records(&Provenance::default(), &records, &[], Scope::Bottleneck).unwrap();
+    let why = explain_runs(&Provenance::default(), &records, &[], Scope::Bottleneck).unwrap();
     let account = &why.accounts[0];
     assert!(account.gain > 0.0 && !account.differs && account.parts.is_empty(), "{account:?}");
     assert!(why.to_text(None).contains("there is none to explain"), "{}", why.to_text(None));
@@ -139,7 +139,8 @@ fn a_wire_has_no_station() {
         quick: true,
         ..Options::default()
     };
-    let error = of_scenario(&options, Scope::FirstStation, Control::unattended()).unwrap_err().to_string();
+    let error =
+        explain_scenario(&options, Scope::FirstStation, Control::unattended()).unwrap_err().to_string();
     assert!(error.contains("no end at a client of Wi-Fi"), "{error}");
 }
 
@@ -202,10 +203,10 @@ fn rounds_in_words() {
     });
     let room = [("hack_room_fill", 0.41), ("hack_room_short_share", 0.003)];
     let records = [record("stock", 1, &asked), record("hack-batch", 1, &[&cascade[..], &room[..]].concat())];
-    let text = of_records(&Provenance::default(), &records, &[], Scope::Bottleneck).unwrap().to_text(None);
-    let told: Vec<&str> = text.lines().filter(|line| line.starts_with("PPDUs of ")).collect();
+    let text = explain_runs(&Provenance::default(), &records, &[], Scope::Bottleneck).unwrap().to_text(None);
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("PPDUs of ")).collect();
     assert_eq!(
-        told,
+        lines,
         [
             "PPDUs of hack-batch: 96.3 % of the access point's were of several users, 7.8 users each. Data took 95.1 % of their \
              units' time; the rest was padding, or units without a user. Triggers took 1.2 % of the time, and the answers to them \
@@ -274,12 +275,13 @@ fn results_that_are_kept_say_what_new_ones_say() {
         ..Options::default()
     };
     compare::compare(&options, Control::unattended()).unwrap();
-    let kept = of_directory(directory.path(), &[], Scope::Bottleneck).unwrap();
-    assert_eq!(kept, of_scenario(&options, Scope::Bottleneck, Control::unattended()).unwrap());
-    let error = of_directory(directory.path(), &["fastack".into(), "stock".into()], Scope::Bottleneck)
+    let kept = explain_directory(directory.path(), &[], Scope::Bottleneck).unwrap();
+    assert_eq!(kept, explain_scenario(&options, Scope::Bottleneck, Control::unattended()).unwrap());
+    let error = explain_directory(directory.path(), &["fastack".into(), "stock".into()], Scope::Bottleneck)
         .unwrap_err()
         .to_string();
     assert!(error.contains("two of stock, hack-batch"), "{error}");
-    let error = of_directory(directory.path(), &["stock".into()], Scope::Bottleneck).unwrap_err().to_string();
+    let error =
+        explain_directory(directory.path(), &["stock".into()], Scope::Bottleneck).unwrap_err().to_string();
     assert!(error.contains("is not two schemes"), "{error}");
 }

@@ -199,29 +199,29 @@ impl Account {
 
     /// A contribution, with related counts of the runs.
     fn words(&self, part: &Part) -> String {
-        let [own, other] = part.ms_per_mb;
+        let [winner, other] = part.ms_per_mb;
         let verb = if part.contribution_bps >= 0.0 { "less" } else { "more" };
-        let mut said = format!(
+        let mut line = format!(
             "{}: {} spends {} ms per MB {verb} on it than {}, {} instead of {}; that makes {:+.2} Mb/s.",
             capitalised(part.name),
             self.winner.scheme,
-            number((own - other).abs(), 2),
+            number((winner - other).abs(), 2),
             self.other.scheme,
-            number(own, 2),
+            number(winner, 2),
             number(other, 2),
             part.contribution_bps / 1e6
         );
         for Evidence { metric, values } in &part.evidence {
             let Some(place) = metric::position(metric) else { continue };
-            let [own, other] = values.map(significant);
-            if own != other {
-                said.push_str(&format!(
-                    "\n   {metric}: {own} instead of {other} ({})",
+            let [winner, other] = values.map(significant);
+            if winner != other {
+                line.push_str(&format!(
+                    "\n   {metric}: {winner} instead of {other} ({})",
                     metric::ALL[place].summary
                 ));
             }
         }
-        said
+        line
     }
 }
 

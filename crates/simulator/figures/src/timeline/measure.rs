@@ -31,7 +31,7 @@ impl Measure {
     }
 
     /// The value for the PPDUs shown and the metrics of their run.
-    pub fn of(&self, ppdus: &[Ppdu], metrics: &[Option<f64>]) -> Option<f64> {
+    pub fn evaluate(&self, ppdus: &[Ppdu], metrics: &[Option<f64>]) -> Option<f64> {
         match self {
             Self::Count(selector) => Some(ppdus.iter().filter(|ppdu| selector.matches(ppdu)).count() as f64),
             Self::Metric(metric, factor) => Some(metrics.get(*metric).copied().flatten()? * factor),

@@ -96,10 +96,11 @@ pub(super) fn exchanges(ppdus: &[Ppdu]) -> Vec<Exchange> {
 
 /// The index of this part in a multi-user PPDU, and the number of parts.
 fn part_of(ppdus: &[Ppdu], number: usize) -> (usize, usize) {
-    let own = &ppdus[number];
-    let is_same = |ppdu: &Ppdu| (ppdu.at, ppdu.transmitter, ppdu.kind) == (own.at, own.transmitter, own.kind);
-    let before = ppdus[..number].iter().rev().take_while(|ppdu| ppdu.at == own.at);
-    let behind = ppdus[number..].iter().take_while(|ppdu| ppdu.at == own.at);
+    let this = &ppdus[number];
+    let is_same =
+        |ppdu: &Ppdu| (ppdu.at, ppdu.transmitter, ppdu.kind) == (this.at, this.transmitter, this.kind);
+    let before = ppdus[..number].iter().rev().take_while(|ppdu| ppdu.at == this.at);
+    let behind = ppdus[number..].iter().take_while(|ppdu| ppdu.at == this.at);
     let before = before.filter(|ppdu| is_same(ppdu)).count();
     (before, before + behind.filter(|ppdu| is_same(ppdu)).count())
 }

@@ -27,7 +27,7 @@ pub struct Positions {
 
 impl Positions {
     /// The positions in `packet`: bytes of a stream for TCP and TACK, numbers of datagrams for UDP.
-    pub(super) fn of_packet(&mut self, packet: &Packet) -> PacketPositions {
+    pub(super) fn locate(&mut self, packet: &Packet) -> PacketPositions {
         match &packet.transport {
             Transport::Tcp(segment) => {
                 if segment.flags.contains(Flags::SYN) {
@@ -84,8 +84,8 @@ mod tests {
 
     use super::*;
 
-    fn of_segment(positions: &mut Positions, from: u32, segment: Segment) -> PacketPositions {
-        positions.of_packet(&Packet {
+    fn locate_segment(positions: &mut Positions, from: u32, segment: Segment) -> PacketPositions {
+        positions.locate(&Packet {
             flow: FlowId(0),
             source: HostId(from),
             destination: HostId(1 - from),
@@ -99,7 +99,7 @@ mod tests {
         let mut positions = Positions::default();
         let mut carried = |seq: u32| {
             let segment = Segment { seq: SeqNumber(seq), payload_len: 1_000, ..Segment::default() };
-            of_segment(&mut positions, 0, segment).sequence.unwrap()
+            locate_segment(&mut positions, 0, segment).sequence.unwrap()
         };
         let turn = 1_u64 << 32;
         assert_eq!(carried(1), [1, 1_001]);
@@ -116,10 +116,10 @@ mod tests {
         let mut positions = Positions::default();
         let isn = SeqNumber(u32::MAX);
         let syn = Segment { seq: isn, flags: Flags::SYN, ..Segment::default() };
-        assert_eq!(of_segment(&mut positions, 0, syn), PacketPositions::default());
+        assert_eq!(locate_segment(&mut positions, 0, syn), PacketPositions::default());
         let data = Segment { seq: SeqNumber(0), payload_len: 500, ..Segment::default() };
-        assert_eq!(of_segment(&mut positions, 0, data).sequence, Some([0, 500]));
+        assert_eq!(locate_segment(&mut positions, 0, data).sequence, Some([0, 500]));
         let ack = Segment { ack: SeqNumber(500), flags: Flags::ACK, ..Segment::default() };
-        assert_eq!(of_segment(&mut positions, 1, ack).acknowledges, Some(500));
+        assert_eq!(locate_segment(&mut positions, 1, ack).acknowledges, Some(500));
     }
 }

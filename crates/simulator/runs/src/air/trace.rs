@@ -47,7 +47,7 @@ pub struct AirTrace {
 
 impl Default for AirTrace {
     fn default() -> Self {
-        Self::of(Window::WHOLE)
+        Self::new(Window::WHOLE)
     }
 }
 
@@ -73,7 +73,7 @@ impl Air {
 
 impl AirTrace {
     /// Creates a trace that keeps the PPDUs in `window`.
-    pub fn of(window: Window) -> Self {
+    pub fn new(window: Window) -> Self {
         Self {
             ppdus: Vec::new(),
             left_out: 0,
@@ -107,7 +107,7 @@ impl AirTrace {
     }
 
     /// A PPDU with `frame` as its only MPDU.
-    fn heard(&mut self, frame: &AirFrame<Packet>, idle_before: Duration) -> Ppdu {
+    fn new_ppdu(&mut self, frame: &AirFrame<Packet>, idle_before: Duration) -> Ppdu {
         let mut ppdu = Ppdu {
             link: frame.link,
             at: frame.at,
@@ -141,7 +141,7 @@ impl AirTrace {
                 (ppdu.more_data, ppdu.sync) = (*more_data, *sync);
                 ppdu.mac = Some([*sequence, *sequence]);
                 for packet in std::iter::once(payload).chain(rest) {
-                    let positions = self.positions.of_packet(packet);
+                    let positions = self.positions.locate(packet);
                     ppdu.take_packet(packet, positions);
                 }
             }
@@ -212,8 +212,8 @@ impl Ppdu {
         if mpdu.kind == Kind::Data {
             self.kind = Kind::Data;
         }
-        if let (Some(own), Some(other)) = (&mut self.mac, mpdu.mac) {
-            own[1] = other[1];
+        if let (Some(span), Some(other)) = (&mut self.mac, mpdu.mac) {
+            span[1] = other[1];
         }
         self.bytes += mpdu.bytes;
         if self.flow == mpdu.flow {
@@ -234,7 +234,7 @@ impl Observer for AirTrace {
             self.links.resize_with(frame.link.index() + 1, Air::default);
         }
         let idle_before = self.links[frame.link.index()].idle_before(frame.at, frame.at + frame.duration);
-        let ppdu = self.heard(frame, idle_before);
+        let ppdu = self.new_ppdu(frame, idle_before);
         if !(self.window.from..self.window.until).contains(&frame.at) {
             return;
         }
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
     use crate::single;
 
-    fn heard(window: Window) -> AirTrace {
+    fn recorded(window: Window) -> AirTrace {
         let options = single::Options {
             scenario: "wlan-11n-150".into(),
             assignments: ["run.duration=300ms", "run.measure-from=0s"].map(String::from).into(),
@@ -262,17 +262,17 @@ mod tests {
             seed: 1,
             ..single::Options::default()
         };
-        let mut trace = AirTrace::of(window);
+        let mut trace = AirTrace::new(window);
         single::prepare(&options).unwrap().run_observed(&mut trace).unwrap();
         trace
     }
 
     #[test]
     fn dropped_records_are_counted_by_ppdus_not_by_mpdus() {
-        let all = heard(Window::WHOLE);
+        let all = recorded(Window::WHOLE);
         assert_eq!(all.left_out, 0);
         assert!(all.ppdus.iter().any(|ppdu| ppdu.arrived.len() > 10));
-        let some = heard(Window { ppdus: 20, ..Window::WHOLE });
+        let some = recorded(Window { ppdus: 20, ..Window::WHOLE });
         assert_eq!(some.ppdus, all.ppdus[..20]);
         assert_eq!(some.left_out as usize, all.ppdus.len() - 20);
     }
@@ -280,7 +280,7 @@ mod tests {
     /// The idle time is SIFS before each response and at least AIFS before each channel access.
     #[test]
     fn nothing_is_on_the_air_for_sifs_or_for_aifs_and_slots() {
-        let trace = heard(Window::WHOLE);
+        let trace = recorded(Window::WHOLE);
         let (sifs, slot, aifs) = (16_000, 9_000, 43_000);
         for (before, ppdu) in trace.ppdus.iter().zip(&trace.ppdus[1..]) {
             let idle = ppdu.idle_before.as_nanos();

@@ -38,7 +38,7 @@ impl<'a> Watch<'a> {
     /// Creates a watch that keeps the frames in `window` and takes a sample every `every`. `reached`, if given, is
     /// called with the time of each frame.
     pub fn new(window: Window, every: Duration, reached: Option<Reached<'a>>) -> Self {
-        let trace = AirTrace::of(window);
+        let trace = AirTrace::new(window);
         Self { trace, points: Vec::new(), backlogs: Vec::new(), window, every, reached }
     }
 

@@ -15,6 +15,7 @@ use tacit_scenario::{InputError, bounded};
 use super::stored::{named, read};
 use super::{Batches, Written, from_text, to_text};
 use crate::error::RunsError;
+use crate::identity::RunId;
 use crate::record::RunSummary;
 use crate::store::write_whole;
 use crate::sweep::{Control, Progress};
@@ -91,7 +92,7 @@ impl Directory {
         };
         let wrong = || InputError::new(file.display(), "no text, or too long a one");
         let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(wrong)?;
-        let sweep = Batches::of(from_text::<Written>(&text)?)?;
+        let sweep = Batches::from_written(from_text::<Written>(&text)?)?;
         Ok(Some(Self { path: path.to_owned(), sweep, format: Format::default() }))
     }
 
@@ -119,14 +120,17 @@ impl Directory {
         let mut there = 0;
         let mut missing = Vec::new();
         for batch in self.sweep.batches() {
-            let record = self.record(&batch)?;
-            if self.beside(&record).is_file() && self.read(&record, &batch).is_some_and(|read| read.is_ok()) {
-                there += batch.len();
-            } else {
-                missing.push(batch);
+            match self.complete_batch(&self.record(&batch)?, &batch) {
+                Some(runs) => there += runs.len(),
+                None => missing.push(batch),
             }
         }
         Ok((missing, there))
+    }
+
+    /// The runs of a batch whose record is whole and that has its file.
+    fn complete_batch(&self, record: &Path, batch: &Range<usize>) -> Option<Vec<RunSummary>> {
+        self.beside(record).is_file().then(|| self.read(record, batch))??.ok()
     }
 
     /// The file of a batch for other programs.
@@ -148,12 +152,16 @@ impl Directory {
     /// # Errors
     /// Same as [`Batches::ids`].
     pub fn record(&self, batch: &Range<usize>) -> Result<PathBuf, RunsError> {
+        Ok(self.record_of(batch, &self.sweep.ids(batch.clone())?))
+    }
+
+    fn record_of(&self, batch: &Range<usize>, ids: &[RunId]) -> PathBuf {
         let mut hash = blake3::Hasher::new();
-        for id in self.sweep.ids(batch.clone())? {
+        for id in ids {
             hash.update(id.to_string().as_bytes());
         }
         let hash = &hash.finalize().to_hex()[..16];
-        Ok(self.path.join(format!("{}{hash}.{RECORD}", name_of_batch(&self.sweep, batch.start))))
+        self.path.join(format!("{}{hash}.{RECORD}", name_of_batch(&self.sweep, batch.start)))
     }
 
     /// The runs of the record of a batch, or what is wrong with it; `None` if it does not exist.
@@ -166,9 +174,9 @@ impl Directory {
     /// # Errors
     /// If it is not the record of this batch, or cannot be written.
     pub fn keep(&self, batch: &Range<usize>, record: &[u8]) -> Result<(), RunsError> {
-        let path = self.record(batch)?;
-        write_whole(&path, record)?;
         let ids = self.sweep.ids(batch.clone())?;
+        let path = self.record_of(batch, &ids);
+        write_whole(&path, record)?;
         let is_its = |runs: &Vec<RunSummary>| runs.iter().zip(&ids).all(|(run, id)| run.id == id.to_string());
         let Some(runs) = self.read(&path, batch).and_then(Result::ok).filter(is_its) else {
             fs::remove_file(&path).map_err(RunsError::io(&path))?;
@@ -194,8 +202,23 @@ impl Directory {
         control: Control<'_>,
         mut read: Option<Reader<'_>>,
     ) -> Result<Swept, RunsError> {
-        let (missing, reused) = self.missing()?;
         let total = self.sweep.runs();
+        let mut reused = 0;
+        // The batches to simulate, and complete ones behind them that the reader gets later, in order.
+        let mut rest = Vec::new();
+        for batch in self.sweep.batches() {
+            let record = self.record(&batch)?;
+            let runs = self.complete_batch(&record, &batch);
+            let is_complete = runs.is_some();
+            reused += if is_complete { batch.len() } else { 0 };
+            match (runs, &mut read) {
+                (Some(runs), Some(read)) if rest.is_empty() => {
+                    read(&self.sweep.place_of(batch.start).at, &runs);
+                }
+                (Some(_), None) => {}
+                _ => rest.push((batch, record, is_complete)),
+            }
+        }
         (control.progress)(Progress::Started { total, reused });
         let of_batch = |progress: Progress<'_>| match progress {
             // Only the start of the whole sweep is reported, not that of each batch.
@@ -203,11 +226,8 @@ impl Directory {
             other => (control.progress)(other),
         };
         let mut finished = reused;
-        let there = |batch: &Range<usize>| !missing.contains(batch);
-        let wanted = self.sweep.batches().filter(|batch| read.is_some() || !there(batch)).collect::<Vec<_>>();
-        for batch in &wanted {
-            let record = self.record(batch)?;
-            let recorded = self.read(&record, batch);
+        for (batch, record, is_complete) in &rest {
+            let recorded = self.read(record, batch);
             if let Some(Err(_)) = &recorded {
                 let what = format!("{}: damaged, its runs are made again", record.display());
                 (control.progress)(Progress::Warning(&what));
@@ -215,22 +235,22 @@ impl Directory {
             let runs = match recorded.and_then(Result::ok) {
                 Some(runs) => runs,
                 None => {
-                    let made = self.sweep.make(batch.clone(), Control { progress: &of_batch, ..control });
-                    let made = made.map_err(|error| match error {
+                    let runs = self.sweep.make(batch.clone(), Control { progress: &of_batch, ..control });
+                    let runs = runs.map_err(|error| match error {
                         RunsError::Interrupted { .. } => {
                             RunsError::Interrupted { finished, total, resume_from: Some(self.path.clone()) }
                         }
                         other => other,
                     })?;
-                    write_whole(&record, &self.sweep.record(&made)?)?;
-                    made
+                    write_whole(record, &self.sweep.record(&runs)?)?;
+                    runs
                 }
             };
             if let Some(read) = &mut read {
                 read(&self.sweep.place_of(batch.start).at, &runs);
             }
-            if !there(batch) {
-                self.sweep.export(&self.beside(&record), batch.start, &runs, self.format)?;
+            if !is_complete {
+                self.sweep.export(&self.beside(record), batch.start, &runs, self.format)?;
                 finished += batch.len();
             }
         }

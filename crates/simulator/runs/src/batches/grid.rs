@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn lists_of_values_make_a_grid() {
-        let places = |sweeps: &[&str]| grid(&sweeps.iter().map(|&said| said.to_owned()).collect::<Vec<_>>());
+        let places = |sweeps: &[&str]| grid(&sweeps.iter().map(|&text| text.to_owned()).collect::<Vec<_>>());
         assert_eq!(places(&[]).unwrap(), [Vec::<String>::new()]);
         assert_eq!(
             places(&["a=1,2", "b.c=x y"]).unwrap(),

@@ -54,8 +54,8 @@ impl Directory {
         let files = begin.parent().and_then(|folder| fs::read_dir(folder).ok());
         let files = files.into_iter().flatten().flatten().map(|file| file.path());
         let is_its = |file: &PathBuf| {
-            let own = file.file_name().and_then(OsStr::to_str);
-            own.is_some_and(|own| own.starts_with(name) && own.ends_with(RECORD))
+            let file_name = file.file_name().and_then(OsStr::to_str);
+            file_name.is_some_and(|found| found.starts_with(name) && found.ends_with(RECORD))
         };
         let file = files.filter(is_its).min().ok_or_else(|| {
             let runs = named(batch);
@@ -69,7 +69,7 @@ impl Directory {
         let Written { clients, seeds, program, .. } = &self.sweep.written;
         let Scenario { description, invocation, .. } = self.sweep.scenario(place)?;
         let clients: Vec<String> = clients.iter().map(u32::to_string).collect();
-        let said = self.sweep.provenance(&self.sweep.written.places[place]);
+        let common = self.sweep.provenance(&self.sweep.written.places[place]);
         Ok(Provenance {
             description: if at.is_empty() {
                 description
@@ -80,9 +80,9 @@ impl Directory {
             command: format!(
                 "tacit compare {invocation} --clients {} --schemes {} --seeds {seeds}",
                 clients.join(","),
-                said.schemes
+                common.schemes
             ),
-            ..said
+            ..common
         })
     }
 }

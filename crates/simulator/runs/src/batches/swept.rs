@@ -35,7 +35,7 @@ pub(super) fn swept_columns(places: &[&[String]]) -> Vec<SweptColumn> {
         let key = assignment(places.first()?, index)?.0.to_owned();
         let mut units = places.iter().map(|at| assignment(at, index).and_then(|(_, value)| quantity(value)));
         let unit = units.next().flatten().map(|(_, unit)| unit);
-        let one = units.all(|of| of.map(|(_, unit)| unit) == unit);
+        let one = units.all(|next| next.map(|(_, unit)| unit) == unit);
         Some(SweptColumn { key, unit: unit.filter(|_| one).map(str::to_owned) })
     };
     (0..keys).filter_map(column).collect()

@@ -26,8 +26,8 @@ impl<'a> View<'a> {
     }
 
     /// A value of the download with the longest delay; `None` if nothing was repaired.
-    pub fn slowest_repair(&self, of: impl Fn(&Percentiles) -> u64) -> Option<f64> {
+    pub fn slowest_repair(&self, percentile: impl Fn(&Percentiles) -> u64) -> Option<f64> {
         let delays = self.downloads().map(|got| &got.repair_delay_us).filter(|delay| delay.count > 0);
-        delays.map(|delay| of(delay) as f64 / 1e3).reduce(f64::max)
+        delays.map(|delay| percentile(delay) as f64 / 1e3).reduce(f64::max)
     }
 }

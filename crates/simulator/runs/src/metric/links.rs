@@ -12,9 +12,9 @@ type OfLink = fn(&LinkOutcome, f64) -> f64;
 
 impl View<'_> {
     /// A percentile of the time in reorder buffers; no value if no packet waited.
-    fn reorder_delay(&self, of: fn(&Percentiles) -> u64) -> Option<f64> {
+    fn reorder_delay(&self, percentile: fn(&Percentiles) -> u64) -> Option<f64> {
         let delays = &self.bss?.reorder_delay_us;
-        (delays.count > 0).then(|| of(delays) as f64)
+        (delays.count > 0).then(|| percentile(delays) as f64)
     }
 
     /// The value of link `number`, counted from 1.

@@ -34,9 +34,9 @@ impl<'a> View<'a> {
         others.sort_unstable();
         others.dedup();
         let others = others.len().checked_sub(1).filter(|others| *others > 0)? as f64;
-        let own = self.outcome.flows.iter().filter(|flow| flow.sink == first);
-        let own: f64 = own.map(|flow| flow.goodput_bps(self.outcome.measured)).sum();
-        Some((own, (self.outcome.goodput_bps() - own) / others))
+        let flows = self.outcome.flows.iter().filter(|flow| flow.sink == first);
+        let first_goodput: f64 = flows.map(|flow| flow.goodput_bps(self.outcome.measured)).sum();
+        Some((first_goodput, (self.outcome.goodput_bps() - first_goodput) / others))
     }
 
     /// For each interval between samples, the percentage of all delivered bytes that went to the host of the first
@@ -52,16 +52,16 @@ impl<'a> View<'a> {
             if totals.last().is_none_or(|(at, _)| *at != point.at) {
                 totals.push((point.at, [0; 2]));
             }
-            let Some((_, [own, all])) = totals.last_mut() else { continue };
+            let Some((_, [first_bytes, all])) = totals.last_mut() else { continue };
             *all += point.delivered_total.0;
             if flows.iter().any(|flow| flow.flow == point.flow && flow.sink == first) {
-                *own += point.delivered_total.0;
+                *first_bytes += point.delivered_total.0;
             }
         }
         let share = |two: &[(Instant, [u64; 2])]| {
             let [(_, before), (_, after)] = two else { return None };
-            let [own, all] = [0, 1].map(|which| after[which] - before[which]);
-            (all > 0).then(|| own as f64 * 100.0 / all as f64)
+            let [first_bytes, all] = [0, 1].map(|which| after[which] - before[which]);
+            (all > 0).then(|| first_bytes as f64 * 100.0 / all as f64)
         };
         let mut shares: Vec<f64> = totals.windows(2).filter_map(share).collect();
         shares.sort_unstable_by(f64::total_cmp);

@@ -1,11 +1,10 @@
 //! The table of metrics.
 
 use tacit_link::wifi::{AirtimeUse, StationCounters};
-use tacit_sim::record::{Downloaded, PipeOutcome};
+use tacit_sim::record::Downloaded;
 
 use super::Metric;
 use super::links::OF_LINKS;
-use super::users::Users;
 use super::view::View;
 
 pub(super) const fn metric(
@@ -14,6 +13,18 @@ pub(super) const fn metric(
     measure: fn(&View<'_>) -> Option<f64>,
 ) -> Metric {
     Metric { name, summary, measure }
+}
+
+/// The metric `PART_QUANTITY`, whose value is `view.PART()?.QUANTITY()`, or `view.PART(PERCENT)`.
+macro_rules! part {
+    ($part:ident.$quantity:ident => $summary:expr) => {
+        metric(concat!(stringify!($part), "_", stringify!($quantity)), $summary, |view| {
+            Option::from(view.$part()?.$quantity())
+        })
+    };
+    ($part:ident.$name:ident($percent:literal) => $summary:expr) => {
+        metric(concat!(stringify!($part), "_", stringify!($name)), $summary, |view| view.$part($percent))
+    };
 }
 
 /// All metrics: the columns of `runs.parquet` after those that identify the run.
@@ -43,33 +54,19 @@ const OF_RUNS: &[Metric] = &[
     metric("download_goodput_bps", "goodput of the flows from the server", |view| view.direction_bps(true)),
     metric("upload_goodput_bps", "goodput of the flows to the server", |view| view.direction_bps(false)),
     metric("least_client_goodput_bps", "goodput of the client that has least", |view| {
-        view.least_client_bps()
+        view.select(|_| true).least_goodput_bps()
     }),
     metric("adopters", "clients that use the scheme; these metrics only with `clients.adopters`", |view| {
         view.outcome.adopters.map(f64::from)
     }),
-    metric("adopter_goodput_bps", "mean goodput of these clients", |view| view.group_bps(Users::Adopters)),
-    metric("adopter_least_goodput_bps", "goodput of the one of them that has least", |view| {
-        view.group_least_bps(Users::Adopters)
-    }),
-    metric("adopter_retransmitted_share", "data packets sent again among theirs", |view| {
-        view.group_retransmitted_share(Users::Adopters)
-    }),
-    metric("adopter_completion_p50_s", "times of their files: median", |view| {
-        view.group_completion_p50_s(Users::Adopters)
-    }),
-    metric("other_goodput_bps", "mean goodput of the other clients, which use `stock`", |view| {
-        view.group_bps(Users::Others)
-    }),
-    metric("other_least_goodput_bps", "goodput of the one of the others that has least", |view| {
-        view.group_least_bps(Users::Others)
-    }),
-    metric("other_retransmitted_share", "data packets sent again among the others'", |view| {
-        view.group_retransmitted_share(Users::Others)
-    }),
-    metric("other_completion_p50_s", "times of the others' files: median", |view| {
-        view.group_completion_p50_s(Users::Others)
-    }),
+    part!(adopter.goodput_bps => "mean goodput of these clients"),
+    part!(adopter.least_goodput_bps => "goodput of the one of them that has least"),
+    part!(adopter.retransmitted_share => "data packets sent again among theirs"),
+    part!(adopter.completion_p50_s => "times of their files: median"),
+    part!(other.goodput_bps => "mean goodput of the other clients, which use `stock`"),
+    part!(other.least_goodput_bps => "goodput of the one of the others that has least"),
+    part!(other.retransmitted_share => "data packets sent again among the others'"),
+    part!(other.completion_p50_s => "times of the others' files: median"),
     metric("fairness", "Jain's index of the flows' goodput", |view| view.fairness()),
     metric("transfer_fairness", "Jain's index of the flows' goodput from start to last byte", |view| {
         view.transfer_fairness()
@@ -98,81 +95,37 @@ const OF_RUNS: &[Metric] = &[
         "goodput of the first flow over the mean of all flows': 1 is an equal share",
         |view| view.first_flow_share(),
     ),
-    metric("first_flow_goodput_bps", "payload that arrived in the measured window, first flow", |view| {
-        view.first_flow_goodput_bps()
-    }),
-    metric("last_flow_goodput_bps", "payload that arrived in the measured window, last flow", |view| {
-        Some(view.outcome.flows.last()?.goodput_bps(view.outcome.measured))
-    }),
-    metric(
-        "first_flow_transfer_goodput_bps",
-        "payload of the first flow from its start to its last byte over that time",
-        |view| Some(view.outcome.flows.first()?.transfer_goodput_bps()),
-    ),
-    metric("first_flow_bytes", "bytes of the first flow that arrived in the measured window", |view| {
-        Some(view.outcome.flows.first()?.delivered.0 as f64)
-    }),
+    part!(first_flow.goodput_bps => "payload that arrived in the measured window, first flow"),
+    part!(last_flow.goodput_bps => "payload that arrived in the measured window, last flow"),
+    part!(first_flow.transfer_goodput_bps =>
+        "payload of the first flow from its start to its last byte over that time"),
+    part!(first_flow.bytes => "bytes of the first flow that arrived in the measured window"),
     metric(
         "first_host_speedup",
         "goodput of the host that reads the first flow over the mean of the other hosts'",
-        |view| view.first_host_and_others().map(|(own, others)| own / others),
+        |view| view.first_host_and_others().map(|(first, others)| first / others),
     ),
     metric("other_hosts_goodput_bps", "mean goodput of the hosts that do not read the first flow", |view| {
         Some(view.first_host_and_others()?.1)
     }),
-    metric(
-        "first_host_share_least",
+    part!(first_host_share.least(0) =>
         "percent of the bytes delivered that was the first host's, from sample to sample (`run.sample-interval`), \
-         repair included: the least",
-        |view| view.first_host_share(0),
-    ),
-    metric(
-        "first_host_share_p10",
-        "the first host's percentage, from sample to sample: 10th percentile",
-        |view| view.first_host_share(10),
-    ),
-    metric("first_host_share_p50", "the first host's percentage, from sample to sample: median", |view| {
-        view.first_host_share(50)
-    }),
-    metric(
-        "first_host_share_p75",
-        "the first host's percentage, from sample to sample: 75th percentile",
-        |view| view.first_host_share(75),
-    ),
-    metric("first_host_share_most", "the first host's percentage, from sample to sample: the most", |view| {
-        view.first_host_share(100)
-    }),
-    metric(
-        "first_host_goodput_bps",
-        "goodput of the client at the wireless end of the first flow; metrics of this host only with Wi-Fi",
-        |view| Some(view.first_station()?.goodput_bps()),
-    ),
-    metric(
-        "first_host_idle_share",
-        "share of the time in which nothing waited for this host or was on the air",
-        |view| Some(view.first_station()?.idle_share()),
-    ),
-    metric(
-        "first_host_waiting_share",
-        "share of the time in which packets waited for the host's turn on the channel",
-        |view| Some(view.first_station()?.waiting_share()),
-    ),
-    metric(
-        "first_host_served_share",
-        "share of the time of the exchanges with it: handshakes, PPDUs, link-layer ACKs, timeouts",
-        |view| Some(view.first_station()?.served_share()),
-    ),
-    metric("first_host_lost_share", "packets in these PPDUs that brought nothing new, over all", |view| {
-        Some(view.first_station()?.lost_share())
-    }),
-    metric(
-        "first_host_useful_share",
-        "the host's goodput over the bytes of packets that arrived; the rest is headers, repair and duplicates",
-        |view| Some(view.first_station()?.useful_share()),
-    ),
-    metric("first_host_packets_per_ppdu", "packets in a PPDU for this host, or from it", |view| {
-        Some(view.first_station()?.packets_per_ppdu())
-    }),
+         repair included: the least"),
+    part!(first_host_share.p10(10) => "the first host's percentage, from sample to sample: 10th percentile"),
+    part!(first_host_share.p50(50) => "the first host's percentage, from sample to sample: median"),
+    part!(first_host_share.p75(75) => "the first host's percentage, from sample to sample: 75th percentile"),
+    part!(first_host_share.most(100) => "the first host's percentage, from sample to sample: the most"),
+    part!(first_host.goodput_bps =>
+        "goodput of the client at the wireless end of the first flow; metrics of this host only with Wi-Fi"),
+    part!(first_host.idle_share => "share of the time in which nothing waited for this host or was on the air"),
+    part!(first_host.waiting_share =>
+        "share of the time in which packets waited for the host's turn on the channel"),
+    part!(first_host.served_share =>
+        "share of the time of the exchanges with it: handshakes, PPDUs, link-layer ACKs, timeouts"),
+    part!(first_host.lost_share => "packets in these PPDUs that brought nothing new, over all"),
+    part!(first_host.useful_share =>
+        "the host's goodput over the bytes of packets that arrived; the rest is headers, repair and duplicates"),
+    part!(first_host.packets_per_ppdu => "packets in a PPDU for this host, or from it"),
     metric("tcp_acks_on_air_per_s", "pure ACKs on the air, retransmissions included", |view| {
         view.per_second(|air| air.tcp_acks_on_air)
     }),
@@ -346,14 +299,8 @@ const OF_RUNS: &[Metric] = &[
         "kB that a receiver of TACK holds back because others before them are missing: median of the samples",
         |view| view.blocked_kb(),
     ),
-    metric("wired_drops", "packets that queues of wired and cellular links dropped", |view| {
-        Some(view.outcome.pipes.iter().map(|pipe| pipe.counters.dropped).sum::<u64>() as f64)
-    }),
-    metric(
-        "wired_queue_delay_p95_us",
-        "95th percentile of the wait in the busiest of those queues",
-        |view| view.outcome.pipes.iter().map(|pipe| pipe.queueing_delay_us.p95 as f64).reduce(f64::max),
-    ),
+    part!(wired.drops => "packets that queues of wired and cellular links dropped"),
+    part!(wired.queue_delay_p95_us => "95th percentile of the wait in the busiest of those queues"),
     metric(
         "l4s_queue_delay_p99_us",
         "99th percentile of the wait of L4S packets in the busiest of those that have an AQM",
@@ -362,22 +309,9 @@ const OF_RUNS: &[Metric] = &[
             delays.map(|delays| delays.p99 as f64).reduce(f64::max)
         },
     ),
-    metric(
-        "first_way_utilisation",
-        "use of the fullest wired or cellular link on the first flow's way",
-        |view| {
-            let share = |pipe: &PipeOutcome| pipe.counters.delivered_bytes.0 as f64 / pipe.capacity.0 as f64;
-            view.first_way().map(share).reduce(f64::max)
-        },
-    ),
-    metric("first_way_drops", "packets that queues of those links dropped", |view| {
-        Some(view.first_way().map(|pipe| pipe.counters.dropped).sum::<u64>() as f64)
-    }),
-    metric(
-        "first_way_queue_delay_p95_us",
-        "95th percentile of the wait in the busiest of those queues",
-        |view| view.first_way().map(|pipe| pipe.queueing_delay_us.p95 as f64).reduce(f64::max),
-    ),
+    part!(first_way.utilisation => "use of the fullest wired or cellular link on the first flow's way"),
+    part!(first_way.drops => "packets that queues of those links dropped"),
+    part!(first_way.queue_delay_p95_us => "95th percentile of the wait in the busiest of those queues"),
     metric(
         "one_way_delay_p95_us",
         "propagation on wired and cellular links and the 95th percentile of the wait in the busiest queue; without Wi-Fi",
@@ -386,7 +320,7 @@ const OF_RUNS: &[Metric] = &[
     metric(
         "log_power",
         "natural logarithm of the first flow's goodput in Mb/s over that delay in ms (Pantheon)",
-        |view| Some((view.first_flow_goodput_bps()? / 1e6 / (view.one_way_delay_p95_us()? / 1e3)).ln()),
+        |view| Some((view.first_flow()?.goodput_bps() / 1e6 / (view.one_way_delay_p95_us()? / 1e3)).ln()),
     ),
     metric("airtime_data", "airtime of first transmissions of data", |view| view.airtime(AirtimeUse::Data)),
     metric("airtime_tcp_ack", "airtime of first transmissions of TCP ACKs", |view| {

@@ -6,7 +6,7 @@ use tacit_sim::record::FlowOutcome;
 use super::view::View;
 
 /// The station at the wireless end of the first flow, and the traffic in the direction of that flow's data.
-pub(super) struct FirstStation {
+pub(super) struct FirstHost {
     turns: Turns,
     measured_s: f64,
     goodput_bytes: f64,
@@ -14,7 +14,7 @@ pub(super) struct FirstStation {
 
 impl View<'_> {
     /// `None` if neither end of the first flow is a client of an access point.
-    pub fn first_station(&self) -> Option<FirstStation> {
+    pub fn first_host(&self) -> Option<FirstHost> {
         let flows = &self.outcome.flows;
         let first = flows.first()?;
         let client = |host| {
@@ -30,11 +30,11 @@ impl View<'_> {
             }
             (None, None) => return None,
         };
-        Some(FirstStation { turns, measured_s: self.seconds, goodput_bytes: delivered as f64 })
+        Some(FirstHost { turns, measured_s: self.seconds, goodput_bytes: delivered as f64 })
     }
 }
 
-impl FirstStation {
+impl FirstHost {
     pub fn goodput_bps(&self) -> f64 {
         self.goodput_bytes * 8.0 / self.measured_s
     }

@@ -1,4 +1,4 @@
-//! What each client has: by direction, the least of all, and in groups where only some clients use a scheme.
+//! Metrics of some flows: those of a direction, the first, those of the clients that use a scheme.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,7 @@ use tacit_sim::record::FlowOutcome;
 
 use super::view::View;
 
-/// A group of clients.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Users {
-    /// Those that use the scheme of the run, if only some clients do.
-    Adopters,
-    /// The others.
-    Others,
-}
-
-impl View<'_> {
+impl<'a> View<'a> {
     /// Goodput of the flows to clients, or from them; `None` without such flows.
     pub fn direction_bps(&self, is_download: bool) -> Option<f64> {
         let is_of_it = |flow: &&FlowOutcome| {
@@ -29,60 +20,89 @@ impl View<'_> {
         flows.map(|flow| flow.goodput_bps(self.outcome.measured)).reduce(|sum, more| sum + more)
     }
 
+    pub fn first_flow(&self) -> Option<Flows<'a>> {
+        let first = self.outcome.flows.first()?.flow;
+        Some(self.select(|flow| flow.flow == first))
+    }
+
+    pub fn last_flow(&self) -> Option<Flows<'a>> {
+        let last = self.outcome.flows.last()?.flow;
+        Some(self.select(|flow| flow.flow == last))
+    }
+
+    /// Flows of the clients that use the scheme of the run, if only some clients do.
+    pub fn adopter(&self) -> Option<Flows<'a>> {
+        let adopters = self.outcome.adopters?;
+        Some(self.select(|flow| flow.user < adopters))
+    }
+
+    /// Flows of the other clients.
+    pub fn other(&self) -> Option<Flows<'a>> {
+        let adopters = self.outcome.adopters?;
+        Some(self.select(|flow| flow.user >= adopters))
+    }
+
+    pub fn select(&self, is_selected: impl Fn(&FlowOutcome) -> bool) -> Flows<'a> {
+        let read = self.users_flows().into_iter().filter(|flow| is_selected(flow));
+        let mut completion_times: Vec<Duration> = read.filter_map(FlowOutcome::completion_time).collect();
+        completion_times.sort_unstable();
+        let all = self.outcome.flows.iter().filter(|flow| is_selected(flow)).collect();
+        Flows { all, completion_times, measured: self.outcome.measured }
+    }
+}
+
+/// Some flows of a run.
+pub(super) struct Flows<'a> {
+    all: Vec<&'a FlowOutcome>,
+    /// Of those that users read, in ascending order.
+    completion_times: Vec<Duration>,
+    measured: Duration,
+}
+
+impl Flows<'_> {
+    /// Mean goodput of a client.
+    pub fn goodput_bps(&self) -> f64 {
+        let clients = self.clients_bps();
+        clients.iter().sum::<f64>() / clients.len() as f64
+    }
+
     /// Goodput of the client that has least.
-    pub fn least_client_bps(&self) -> Option<f64> {
-        least(self.clients_bps(|_| true))
+    pub fn least_goodput_bps(&self) -> Option<f64> {
+        self.clients_bps().into_iter().reduce(f64::min)
     }
 
-    /// Mean goodput of a client of the group.
-    pub fn group_bps(&self, group: Users) -> Option<f64> {
-        let clients = self.clients_bps(self.members(group)?);
-        Some(clients.iter().sum::<f64>() / clients.len() as f64)
+    /// Goodput of the first of them while it was under way.
+    pub fn transfer_goodput_bps(&self) -> Option<f64> {
+        Some(self.all.first()?.transfer_goodput_bps())
     }
 
-    /// Goodput of the client of the group that has least.
-    pub fn group_least_bps(&self, group: Users) -> Option<f64> {
-        least(self.clients_bps(self.members(group)?))
+    pub fn bytes(&self) -> f64 {
+        self.all.iter().map(|flow| flow.delivered.0).sum::<u64>() as f64
     }
 
-    /// Data packets that the group's sources sent again, over those they sent; none where they sent nothing.
-    pub fn group_retransmitted_share(&self, group: Users) -> Option<f64> {
-        let is_member = self.members(group)?;
+    /// Data packets that their sources sent again, over those they sent; none where they sent nothing.
+    pub fn retransmitted_share(&self) -> Option<f64> {
         let sum = |count: fn(&Stats) -> u64| {
-            let flows = self.outcome.flows.iter().filter(|flow| is_member(flow.user));
-            flows.filter_map(|flow| flow.sender.as_ref()).map(count).reduce(|sum, more| sum + more)
+            let senders = self.all.iter().filter_map(|flow| flow.sender.as_ref());
+            senders.map(count).reduce(|sum, more| sum + more)
         };
         let sent = sum(|end| end.data_packets_sent).filter(|sent| *sent > 0)?;
         Some(sum(|end| end.packets_retransmitted)? as f64 / sent as f64)
     }
 
-    /// Median completion time of the group's files, by the nearest-rank method.
-    pub fn group_completion_p50_s(&self, group: Users) -> Option<f64> {
-        let is_member = self.members(group)?;
-        let flows = self.users_flows().into_iter().filter(|flow| is_member(flow.user));
-        let mut times: Vec<Duration> = flows.filter_map(FlowOutcome::completion_time).collect();
-        times.sort_unstable();
+    /// Median completion time, by the nearest-rank method.
+    pub fn completion_p50_s(&self) -> Option<f64> {
+        let times = &self.completion_times;
         Some(times.get(times.len().div_ceil(2).checked_sub(1)?)?.as_secs_f64())
     }
 
-    /// Whether a client belongs to the group; `None` if the run has no groups.
-    fn members(&self, group: Users) -> Option<impl Fn(u32) -> bool + use<>> {
-        let adopters = self.outcome.adopters?;
-        Some(move |user: u32| (user < adopters) == (group == Users::Adopters))
-    }
-
-    /// Goodput of each client with a flow among those that `is_member` selects.
-    fn clients_bps(&self, is_member: impl Fn(u32) -> bool) -> Vec<f64> {
+    fn clients_bps(&self) -> Vec<f64> {
         let mut clients: BTreeMap<u32, f64> = BTreeMap::new();
-        for flow in self.outcome.flows.iter().filter(|flow| is_member(flow.user)) {
-            *clients.entry(flow.user).or_default() += flow.goodput_bps(self.outcome.measured);
+        for flow in &self.all {
+            *clients.entry(flow.user).or_default() += flow.goodput_bps(self.measured);
         }
         clients.into_values().collect()
     }
-}
-
-fn least(values: Vec<f64>) -> Option<f64> {
-    values.into_iter().reduce(f64::min)
 }
 
 #[cfg(test)]

@@ -77,10 +77,10 @@ impl<'a> View<'a> {
         part: impl Fn(&StationCounters) -> u64,
         whole: impl Fn(&StationCounters) -> u64,
     ) -> Option<f64> {
-        let own = |count: &dyn Fn(&StationCounters) -> u64, air: &StationCounters| {
+        let if_shared = |count: &dyn Fn(&StationCounters) -> u64, air: &StationCounters| {
             if air.shared_ppdus > 0 { count(air) } else { 0 }
         };
-        self.share(|air| own(&part, air), |air| own(&whole, air))
+        self.share(|air| if_shared(&part, air), |air| if_shared(&whole, air))
     }
 
     /// Total time of all stations divided by the measured time.
@@ -170,17 +170,18 @@ impl<'a> View<'a> {
         Some(largest.as_secs_f64() * 1e3)
     }
 
+    /// All wired and cellular links.
+    pub fn wired(&self) -> Option<Pipes<'a>> {
+        Some(Pipes(self.outcome.pipes.iter().collect()))
+    }
+
     /// The wired and cellular links in the direction of the first flow's data.
-    pub fn first_way(&self) -> impl Iterator<Item = &'a PipeOutcome> {
+    pub fn first_way(&self) -> Option<Pipes<'a>> {
         let pipes = &self.outcome.pipes;
         let source = self.outcome.flows.first().map(|flow| flow.source);
         // Pipes are stored in pairs: from the server, then towards it.
         let back = pipes.first().is_some_and(|pipe| Some(pipe.from) != source);
-        pipes.iter().skip(usize::from(back)).step_by(2)
-    }
-
-    pub fn first_flow_goodput_bps(&self) -> Option<f64> {
-        Some(self.outcome.flows.first()?.goodput_bps(self.outcome.measured))
+        Some(Pipes(pipes.iter().skip(usize::from(back)).step_by(2).collect()))
     }
 
     /// Exact if a single queue is the bottleneck and links have no jitter. `None` with Wi-Fi, whose delay is not
@@ -196,6 +197,26 @@ impl<'a> View<'a> {
         let delay: Duration = way.clone().map(|pipe| pipe.delay).sum();
         let wait = way.map(|pipe| pipe.queueing_delay_us.p95).max()?;
         Some(delay.as_secs_f64() * 1e6 + wait as f64)
+    }
+}
+
+/// Some wired and cellular links.
+pub(super) struct Pipes<'a>(Vec<&'a PipeOutcome>);
+
+impl Pipes<'_> {
+    /// Of the fullest link.
+    pub fn utilisation(&self) -> Option<f64> {
+        let share = |pipe: &&PipeOutcome| pipe.counters.delivered_bytes.0 as f64 / pipe.capacity.0 as f64;
+        self.0.iter().map(share).reduce(f64::max)
+    }
+
+    pub fn drops(&self) -> f64 {
+        self.0.iter().map(|pipe| pipe.counters.dropped).sum::<u64>() as f64
+    }
+
+    /// Of the busiest queue.
+    pub fn queue_delay_p95_us(&self) -> Option<f64> {
+        self.0.iter().map(|pipe| pipe.queueing_delay_us.p95 as f64).reduce(f64::max)
     }
 }
 

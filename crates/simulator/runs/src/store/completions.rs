@@ -52,14 +52,15 @@ impl Program {
     /// All connections of a repaired download except the first carry its missing bytes, and no user reads them
     /// separately.
     fn repairs_with(&self, flow: u32) -> bool {
-        let own = flow.checked_sub(self.first_flow);
-        self.released_bytes.is_some() && own.is_some_and(|own| (1..self.connections).contains(&own))
+        let connection = flow.checked_sub(self.first_flow);
+        self.released_bytes.is_some()
+            && connection.is_some_and(|connection| (1..self.connections).contains(&connection))
     }
 }
 
 pub(super) fn read(log: &Log, ids: &BTreeSet<&str>) -> BTreeMap<String, Vec<f64>> {
     let mut times = BTreeMap::new();
-    for line in log.of_kind(Kind::Run) {
+    for line in log.entries(Kind::Run) {
         // A record may contain runs that this version cannot read. None of them is in `ids`.
         let Ok(Entry::Run(run)) = entry::read::<Run, IgnoredAny>(&log.file, line) else { continue };
         if !ids.contains(run.id.as_str()) {

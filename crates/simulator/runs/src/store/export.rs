@@ -94,14 +94,14 @@ fn export_in_groups(
         files.push((SheetWriter::create(&path, &sheet(&[]), &contents.provenance)?, sheet));
     }
     let (mut group, mut bytes) = (Vec::new(), 0);
-    let mut told = BTreeSet::new();
+    let mut exported = BTreeSet::new();
     for (number, row) in contents.rows.iter().enumerate() {
         let line = lines.get(&row.id).ok_or_else(|| {
             RunsError::store(&log.path)(format!("run {} of the sweep that finished is not in it", row.id))
         })?;
         let mut record = log.run(line)?;
         (record.run.label, record.run.scenario_text) = (row.label.clone(), contents.text(row));
-        if !told.insert((&row.id, &row.label.scheme)) {
+        if !exported.insert((&row.id, &row.label.scheme)) {
             // Rows of the same run refer to its parts by id and scheme. The files contain the parts once.
             record = RunRecord { run: record.run, ..RunRecord::default() };
         }

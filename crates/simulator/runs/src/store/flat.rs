@@ -18,7 +18,7 @@ pub(super) trait Part: Serialize + Sized {
     fn full() -> Self;
 
     /// The parts of a run.
-    fn of(record: &RunRecord) -> &[Self];
+    fn in_run(record: &RunRecord) -> &[Self];
 
     fn template() -> Value {
         serde_json::to_value(Self::full()).unwrap_or_default()
@@ -35,7 +35,7 @@ impl Part for StationRecord {
         }
     }
 
-    fn of(record: &RunRecord) -> &[Self] {
+    fn in_run(record: &RunRecord) -> &[Self] {
         &record.stations
     }
 }
@@ -45,7 +45,7 @@ impl Part for HopRecord {
         Self { to: Some(String::new()), ..Self::default() }
     }
 
-    fn of(record: &RunRecord) -> &[Self] {
+    fn in_run(record: &RunRecord) -> &[Self] {
         &record.hops
     }
 }
@@ -63,7 +63,7 @@ impl Part for FlowRecord {
         }
     }
 
-    fn of(record: &RunRecord) -> &[Self] {
+    fn in_run(record: &RunRecord) -> &[Self] {
         &record.flows
     }
 }
@@ -88,7 +88,7 @@ impl Part for ApplicationRecord {
         }
     }
 
-    fn of(record: &RunRecord) -> &[Self] {
+    fn in_run(record: &RunRecord) -> &[Self] {
         &record.applications
     }
 }
@@ -98,7 +98,7 @@ impl Part for SampleRecord {
         Self::default()
     }
 
-    fn of(record: &RunRecord) -> &[Self] {
+    fn in_run(record: &RunRecord) -> &[Self] {
         &record.series
     }
 }
@@ -113,7 +113,7 @@ struct ColumnPath {
 }
 
 impl ColumnPath {
-    fn of<'a>(&self, row: &'a Value) -> Option<&'a Value> {
+    fn value<'a>(&self, row: &'a Value) -> Option<&'a Value> {
         self.path.iter().try_fold(row, |value, name| value.get(name))
     }
 }
@@ -138,7 +138,7 @@ fn add_columns(path: &mut Vec<String>, value: &Value, found: &mut Vec<ColumnPath
 }
 
 pub(super) fn sheet<P: Part>(records: &[RunRecord]) -> Sheet {
-    let parts = || records.iter().flat_map(|record| P::of(record).iter().map(move |part| (record, part)));
+    let parts = || records.iter().flat_map(|record| P::in_run(record).iter().map(move |part| (record, part)));
     let mut sheet = labelled(parts().map(|(record, _)| &record.run));
     let rows: Vec<Value> = parts().map(|(_, part)| serde_json::to_value(part).unwrap_or_default()).collect();
     fill(&mut sheet, &columns(&P::template()), &rows);
@@ -177,7 +177,7 @@ pub fn add_rows<'a, T: Serialize + 'a>(
 /// Adds `columns` with the types of their sample values.
 fn fill(sheet: &mut Sheet, columns: &[ColumnPath], rows: &[Value]) {
     for column in columns {
-        let values = || rows.iter().map(|row| column.of(row));
+        let values = || rows.iter().map(|row| column.value(row));
         match &column.kind {
             Value::Array(_) => {
                 let texts: Vec<String> = values().map(list_text).collect();

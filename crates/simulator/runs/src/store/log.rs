@@ -51,11 +51,11 @@ impl fmt::Display for Damaged {
 impl Log {
     /// Verifies every entry of the record at `path`.
     pub fn open(path: &Path) -> Result<Self, RunsError> {
-        Self::of(path, File::open(path).map_err(RunsError::io(path))?)
+        Self::from_file(path, File::open(path).map_err(RunsError::io(path))?)
     }
 
     /// Verifies every entry of the record in `file`, which is at `path`.
-    pub fn of(path: &Path, file: File) -> Result<Self, RunsError> {
+    pub fn from_file(path: &Path, file: File) -> Result<Self, RunsError> {
         if !file.metadata().map_err(RunsError::io(path))?.is_file() {
             return Err(RunsError::io(path)(io::Error::other("no regular file")));
         }
@@ -91,7 +91,7 @@ impl Log {
         self.lines.last().is_some_and(|(kind, _)| *kind == Kind::Sweep)
     }
 
-    pub fn of_kind(&self, wanted: Kind) -> impl DoubleEndedIterator<Item = &EntryLocation> {
+    pub fn entries(&self, wanted: Kind) -> impl DoubleEndedIterator<Item = &EntryLocation> {
         self.lines.iter().filter(move |(kind, _)| *kind == wanted).map(|(_, line)| line)
     }
 
@@ -103,7 +103,7 @@ impl Log {
             Some(known) => *text = known.clone(),
             None => drop(texts.insert(text.clone())),
         };
-        self.of_kind(Kind::Run).map(move |line| {
+        self.entries(Kind::Run).map(move |line| {
             match entry::read::<RunSummary, IgnoredAny>(&self.file, line) {
                 Ok(Entry::Run(mut run)) if run.is_plausible() => {
                     shared(&mut run.scenario_text);
@@ -134,7 +134,7 @@ impl Log {
 
     /// All finished sweeps, last one first.
     pub(super) fn sweeps(&self) -> impl Iterator<Item = Result<Contents, RunsError>> {
-        self.of_kind(Kind::Sweep).rev().filter_map(|line| {
+        self.entries(Kind::Sweep).rev().filter_map(|line| {
             match entry::read::<IgnoredAny, Contents>(&self.file, line) {
                 Ok(Entry::Sweep(contents)) => Some(Ok(contents)),
                 Ok(Entry::Run(_)) => None,
@@ -159,7 +159,7 @@ impl Log {
 
     /// Removes the entries that the last sweep does not need, if they take much space.
     pub fn compact(&self, needed: &BTreeSet<u64>) -> Result<(), RunsError> {
-        let last = self.of_kind(Kind::Sweep).next_back().map(|line| line.offset);
+        let last = self.entries(Kind::Sweep).next_back().map(|line| line.offset);
         let wanted = |line: &EntryLocation| needed.contains(&line.offset) || Some(line.offset) == last;
         let (mut used, mut left_over) = (0, 0);
         for (_, line) in &self.lines {
@@ -194,7 +194,7 @@ impl Appender {
             Ok(Entry::Run(run)) => Some(run),
             _ => None,
         };
-        Ok((appender, log.of_kind(Kind::Run).filter_map(read).collect()))
+        Ok((appender, log.entries(Kind::Run).filter_map(read).collect()))
     }
 
     fn repaired(path: &Path, warn: &dyn Fn(&str)) -> Result<(Self, Log), RunsError> {

@@ -62,7 +62,7 @@ pub(super) fn select(log: &Log, plan: &Plan) -> Result<Vec<Option<RunSummary>>, 
     }
     let find = |spec: &RunSpec| {
         let by_this_program = runs.get(&run_id(spec).to_string());
-        let key = || run_key(&spec.subject.scenario().text, &Label::of(spec));
+        let key = || run_key(&spec.subject.scenario().text, &Label::for_run(spec));
         let run = by_this_program.or_else(|| runs.get(ids.get(&key())?))?;
         Some(run.clone().labelled(spec))
     };

@@ -154,10 +154,10 @@ fn a_run_cut_short_by_a_kill_is_dropped_and_made_again() {
     // Repeated, because the second kill affects a record that has been repaired.
     for cut in [20, 1] {
         fs::write(&path, &content[..content.len() - cut]).unwrap();
-        let ObservedSweep { runs, made, warned, .. } = resumed(&plan, &store);
-        assert_eq!((&runs, made), (&whole, 1));
+        let ObservedSweep { runs, simulated, warned, .. } = resumed(&plan, &store);
+        assert_eq!((&runs, simulated), (&whole, 1));
         assert!(warned.len() == 1 && warned[0].contains("the last record was cut short"), "{warned:?}");
-        assert_eq!(resumed(&plan, &store).made, 0);
+        assert_eq!(resumed(&plan, &store).simulated, 0);
     }
 }
 
@@ -177,8 +177,8 @@ fn a_damaged_record_is_named_and_made_again() {
     let expected = format!("{RECORD}: record 2 (at byte {second}) does not fit its checksum");
     assert!(error.contains(&expected), "{error}");
     assert!(store.select(&plan).is_err());
-    let ObservedSweep { runs, made, warned, .. } = resumed(&plan, &store);
-    assert_eq!((&runs, made), (&whole, 1));
+    let ObservedSweep { runs, simulated, warned, .. } = resumed(&plan, &store);
+    assert_eq!((&runs, simulated), (&whole, 1));
     assert!(warned.len() == 1 && warned[0].contains("record 2 (at byte"), "{warned:?}");
     assert_eq!(store.read().unwrap().1, whole);
 }
@@ -207,16 +207,16 @@ fn stored_runs_are_found_whichever_program_made_them() {
         let run = RunSummary { id, version, ..record.run };
         writer.append(&RunRecord { run, ..record }).unwrap();
     }
-    let said = std::sync::Mutex::new(Vec::new());
+    let warnings = std::sync::Mutex::new(Vec::new());
     let progress = |progress: Progress<'_>| match progress {
-        Progress::Warning(text) | Progress::LongWait(text) => said.lock().unwrap().push(text.to_owned()),
+        Progress::Warning(text) | Progress::LongWait(text) => warnings.lock().unwrap().push(text.to_owned()),
         _ => panic!("nothing is run"),
     };
     let control = Control { progress: &progress, ..Control::unattended() };
     let found = sweep::stored(&plan, &store, "tacit figure x", control).unwrap();
     let metrics = |runs: &[RunSummary]| runs.iter().map(|run| run.metrics.clone()).collect::<Vec<_>>();
     assert_eq!(metrics(&found), metrics(&runs));
-    assert!(said.into_inner().unwrap()[0].contains("made by tacit 0.0.1 (older), this is "));
+    assert!(warnings.into_inner().unwrap()[0].contains("made by tacit 0.0.1 (older), this is "));
 
     let more = self::plan("wired-10", &[], 7);
     let error =
@@ -376,15 +376,15 @@ fn csv_has_the_columns_and_values_of_parquet() {
         for row in reader.get_row_iter(None).unwrap().map(Result::unwrap) {
             let line = lines.next().unwrap();
             assert_eq!(names.len(), row.get_column_iter().count(), "{file}");
-            for ((column, value), (name, said)) in row.get_column_iter().zip(names.iter().zip(&line)) {
+            for ((column, value), (name, cell)) in row.get_column_iter().zip(names.iter().zip(&line)) {
                 let same = match value {
-                    Field::Null => said.is_empty(),
-                    Field::Str(text) => text == said,
-                    Field::Long(number) => said.parse() == Ok(*number),
-                    Field::Double(number) => said.parse() == Ok(*number),
+                    Field::Null => cell.is_empty(),
+                    Field::Str(text) => text == cell,
+                    Field::Long(number) => cell.parse() == Ok(*number),
+                    Field::Double(number) => cell.parse() == Ok(*number),
                     _ => false,
                 };
-                assert!(same && column == name, "{file}: {column} is {value}, {name} is {said}");
+                assert!(same && column == name, "{file}: {column} is {value}, {name} is {cell}");
             }
         }
         assert!(lines.next().is_none(), "{file}");

@@ -77,8 +77,8 @@ fn check(scenario: &str, metres: impl IntoIterator<Item = u32>, seeds: u64) {
         let best = tried.max_by(|one, other| one.0.total_cmp(&other.0));
         // More seeds are used only if a few seeds indicate a problem.
         let looked_at = best.filter(|(best, _)| ideal < best * 0.97).map(|(_, mode)| {
-            let of = |control, mode| goodput(scenario, metres, control, mode, CLOSER);
-            (of(RateChoice::Ideal, None), of(RateChoice::Fixed, Some(mode)), mode)
+            let median = |control, mode| goodput(scenario, metres, control, mode, CLOSER);
+            (median(RateChoice::Ideal, None), median(RateChoice::Fixed, Some(mode)), mode)
         });
         if let Some((ideal, best, mode)) = looked_at.filter(|(ideal, best, _)| *ideal < best * 0.97) {
             let share = ideal / best;

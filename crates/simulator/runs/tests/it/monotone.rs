@@ -41,7 +41,7 @@ impl Draws {
         self.0.up_to(most)
     }
 
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+    fn pick<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.up_to(all.len() as u32 - 1) as usize]
     }
 }
@@ -56,8 +56,8 @@ fn not_more(what: &str, worse: f64, better: f64) {
 fn farther_away_there_is_not_more() {
     let mut draws = Draws::new("distance");
     for _ in 0..PAIRS {
-        let scenario = draws.of(&["wlan-11a-54", "wlan-11g-54", "wlan-11n-150", "wlan-11ac-433"]);
-        let (scheme, near) = (draws.of(&SCHEMES), 1 + draws.up_to(59));
+        let scenario = draws.pick(&["wlan-11a-54", "wlan-11g-54", "wlan-11n-150", "wlan-11ac-433"]);
+        let (scheme, near) = (draws.pick(&SCHEMES), 1 + draws.up_to(59));
         let far = near + 3 + draws.up_to(30);
         let at = |metres: u32| {
             let set = [format!("wifi.distance={metres} m"), "wifi.rate-control=ideal".to_owned()];
@@ -71,8 +71,8 @@ fn farther_away_there_is_not_more() {
 fn with_more_loss_there_is_not_more() {
     let mut draws = Draws::new("loss");
     for _ in 0..PAIRS {
-        let scenario = draws.of(&["wlan-11a-54", "wlan-11n-150", "wlan-11ac-433"]);
-        let (scheme, clients) = (draws.of(&SCHEMES), 1 + draws.up_to(3));
+        let scenario = draws.pick(&["wlan-11a-54", "wlan-11n-150", "wlan-11ac-433"]);
+        let (scheme, clients) = (draws.pick(&SCHEMES), 1 + draws.up_to(3));
         let (less, further) = (draws.up_to(20), 3 + draws.up_to(20));
         let at = |percent: u32| goodput(scenario, scheme, clients, &[format!("wifi.mpdu-error={percent} %")]);
         let what = format!("{scenario} {scheme}, {clients} clients, {less} to {} %", less + further);
@@ -86,8 +86,8 @@ fn at_a_lower_rate_there_is_not_more() {
     let of_a: &[&str] = &["6Mbps", "9Mbps", "12Mbps", "18Mbps", "24Mbps", "36Mbps", "48Mbps", "54Mbps"];
     let of_n: &[&str] = &["15Mbps", "30Mbps", "45Mbps", "60Mbps", "90Mbps", "120Mbps", "135Mbps", "150Mbps"];
     for _ in 0..PAIRS {
-        let (scenario, rates) = draws.of(&[("wlan-11a-54", of_a), ("wlan-11n-150", of_n)]);
-        let (scheme, clients) = (draws.of(&SCHEMES), 1 + draws.up_to(3));
+        let (scenario, rates) = draws.pick(&[("wlan-11a-54", of_a), ("wlan-11n-150", of_n)]);
+        let (scheme, clients) = (draws.pick(&SCHEMES), 1 + draws.up_to(3));
         let low = draws.up_to(rates.len() as u32 - 2) as usize;
         let high = low + 1 + draws.up_to((rates.len() - low - 2) as u32) as usize;
         let at = |rate: usize| goodput(scenario, scheme, clients, &[format!("wifi.rate={}", rates[rate])]);
@@ -102,8 +102,8 @@ fn at_a_lower_rate_there_is_not_more() {
 fn among_more_clients_each_has_not_more() {
     let mut draws = Draws::new("clients");
     for _ in 0..PAIRS {
-        let scenario = draws.of(&["wlan-11a-54", "wlan-11n-150", "wlan-11ac-433"]);
-        let (scheme, kind) = (draws.of(&SCHEMES), draws.of(&["download", "upload"]));
+        let scenario = draws.pick(&["wlan-11a-54", "wlan-11n-150", "wlan-11ac-433"]);
+        let (scheme, kind) = (draws.pick(&SCHEMES), draws.pick(&["download", "upload"]));
         let few = 1 + draws.up_to(5);
         let many = few + 1 + draws.up_to(8);
         let each = |clients: u32| {

@@ -10,7 +10,7 @@ use super::*;
 #[test]
 fn a_scheme_changes_only_its_own_knob() {
     let scenario = Scenario::load("wlan-11n-150", &[]).unwrap();
-    assert_eq!(Scheme::of_role(Role::Baseline).applied_to(&scenario), scenario);
+    assert_eq!(Scheme::with_role(Role::Baseline).applied_to(&scenario), scenario);
     let thinned = find("", "tcp-l8").unwrap().applied_to(&scenario);
     assert_eq!(thinned.tcp, Config { ack_policy: AckPolicy::every(8), ..scenario.tcp });
     assert_eq!(thinned.wifi, scenario.wifi);
@@ -19,7 +19,7 @@ fn a_scheme_changes_only_its_own_knob() {
 #[test]
 fn a_policy_the_scenario_names_is_its_baseline() {
     let scenario = Scenario::load("wlan-11n-150", &["tcp.ack-policy=chrome".into()]).unwrap();
-    assert_eq!(Scheme::of_role(Role::Baseline).applied_to(&scenario).tcp.ack_policy, AckPolicy::chrome());
+    assert_eq!(Scheme::with_role(Role::Baseline).applied_to(&scenario).tcp.ack_policy, AckPolicy::chrome());
     let counted = find("", "tcp-l4").unwrap().applied_to(&scenario);
     assert_eq!(counted.tcp.ack_policy, AckPolicy::every(4));
 }
@@ -30,7 +30,7 @@ fn stock_is_tcp_as_the_scenario_has_it_and_hack_acknowledges_as_stock_does() {
     {
         let assignments = ["traffic.transport=udp", "hack.variant=timer", assignment].map(str::to_owned);
         let scenario = Scenario::load("hack-2014-11n-150", &assignments).unwrap();
-        let stock = Scheme::of_role(Role::Baseline).applied_to(&scenario);
+        let stock = Scheme::with_role(Role::Baseline).applied_to(&scenario);
         assert_eq!(stock.tcp, scenario.tcp, "{assignments:?}");
         assert_eq!((stock.traffic.transport, stock.hack.variant), (Transport::Tcp, None));
         for name in ["hack-more-data", "hack-batch", "cake-ack-filter", "driver-hold", "rdg", "fastack"] {

@@ -33,7 +33,7 @@ impl ByteBar {
 }
 
 /// Runs `work` with a bar, which is visible on a terminal if `wanted`.
-pub fn of_bytes<T>(wanted: bool, work: impl FnOnce(&ByteBar) -> T) -> T {
+pub fn show_bytes<T>(wanted: bool, work: impl FnOnce(&ByteBar) -> T) -> T {
     let target = if wanted { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ByteBar(bar(None, target, "{bar:32} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left{msg}"));
     let result = work(&bar);

@@ -35,7 +35,7 @@ fn handle_ctrl_c() {
 
 /// The user's cache, unless it is unwanted or unavailable.
 pub fn cache(unwanted: bool) -> Option<Cache> {
-    if unwanted { None } else { Cache::of_user() }
+    if unwanted { None } else { Cache::for_user() }
 }
 
 /// Runs `work` without a bar. Warnings are still printed.

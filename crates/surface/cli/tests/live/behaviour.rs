@@ -113,8 +113,8 @@ fn signals_go_to_the_command() {
 fn standing_still(options: &[&str]) -> Output {
     let directory = tempfile::tempdir().unwrap();
     let ready = directory.path().join("ready");
-    let ask = words("helper", "tcp_refused").join(" ");
-    let script = format!("{ask} >/dev/null && touch {} && sleep 2; exit 3", ready.display());
+    let helper = words("helper", "tcp_refused").join(" ");
+    let script = format!("{helper} >/dev/null && touch {} && sleep 2; exit 3", ready.display());
     let all = [options, &["--", "sh", "-c", &script]].concat();
     let mut hop = shell(&all).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     while !ready.exists() {
@@ -199,19 +199,19 @@ fn conditions_judge_a_run_that_is_valid() {
         (output.status.code(), output_text(&output), fs::read_to_string(&junit).unwrap())
     };
     let download = ["iperf3", "-c", "198.18.0.1", "-R", "-t", "2"];
-    let (code, said_of_good, xml) =
+    let (code, report_of_good, xml) =
         with(&["goodput_mbps < 5", "delay_p95_ms > 2000", "up_goodput_mbps > 20"], &download);
     if code == Some(122) {
         return skip("the run was not valid");
     }
-    assert_eq!(code, Some(0), "{said_of_good}");
+    assert_eq!(code, Some(0), "{report_of_good}");
     assert!(xml.contains(r#"tests="4" skipped="0" failures="0" errors="0""#), "{xml}");
-    let (code, said_of_bad, xml) = with(&["goodput_mbps > 5"], &download);
-    assert!(matches!(code, Some(1 | 122)), "{said_of_bad}");
+    let (code, report_of_bad, xml) = with(&["goodput_mbps > 5"], &download);
+    assert!(matches!(code, Some(1 | 122)), "{report_of_bad}");
     assert!(code == Some(122) || xml.contains("goodput_mbps is "), "{xml}");
     let failing = [&["sh", "-c", "iperf3 -c 198.18.0.1 -R -t 1 >/dev/null; exit 9"][..]].concat();
-    let (code, said_of_failing, xml) = with(&["goodput_mbps > 5"], &failing);
-    assert!(matches!(code, Some(9 | 122)), "{said_of_failing}");
+    let (code, report_of_failing, xml) = with(&["goodput_mbps > 5"], &failing);
+    assert!(matches!(code, Some(9 | 122)), "{report_of_failing}");
     assert!(xml.contains("the command ended with 9"), "{xml}");
     let still = standing_still(&["-q", "--fail-if", "goodput_mbps < 5"]);
     assert_eq!(still.status.code(), Some(3), "the command's own: {}", output_text(&still));

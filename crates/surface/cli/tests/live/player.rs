@@ -113,7 +113,7 @@ fn player(rate: f64, buffer_s: u32) -> String {
 }
 
 /// The report of a player in `folder` whose video has `bytes` bytes.
-fn said_in(folder: &Path, bytes: usize) -> Value {
+fn report_in(folder: &Path, bytes: usize) -> Value {
     let played = std::fs::read(folder.join("played.json")).unwrap();
     let played: Value = serde_json::from_slice(&played).unwrap();
     println!("{played}");
@@ -126,7 +126,7 @@ fn played(seconds: f64, buffer_s: u32, rate: f64) -> (Value, Vec<Value>) {
     let (folder, content) = served((seconds * rate) as usize);
     println!("{buffer_s} s of buffer, {:.0} Mb/s", rate * 8.0 / 1e6);
     run(folder.path(), "10 %", &through_proxy(&player(rate, buffer_s)));
-    (said_in(folder.path(), content.len()), lines(folder.path()))
+    (report_in(folder.path(), content.len()), lines(folder.path()))
 }
 
 /// The paper's players buffer 8 s (live) and 30 s (on demand). The video is longer than either, so that the reader
@@ -157,7 +157,7 @@ fn near_the_rate_of_the_hop_repair_is_worth_a_player_that_never_stands_still() {
         let hop = ["fwp-11n-600", "--scheme", scheme, "--background", "9"];
         println!("{scheme}, {buffer_s} s of buffer");
         let report = run_in(&hop, folder.path(), "10 %", &script);
-        let played = said_in(folder.path(), content.len());
+        let played = report_in(folder.path(), content.len());
         let is_valid = report["valid"] == true;
         is_valid
             .then(|| played["stood_still_s"].as_f64().unwrap())

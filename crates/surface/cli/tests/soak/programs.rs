@@ -29,7 +29,7 @@ pub fn flood() -> u16 {
 }
 
 /// Requests a port from the proxy; `None` if it refuses.
-fn asked(world: &World, proxy: &str, port: u16) -> Option<TcpStream> {
+fn connect_through(world: &World, proxy: &str, port: u16) -> Option<TcpStream> {
     let mut tcp = TcpStream::connect(proxy).unwrap();
     let silence = Some(SILENCE + world.outage);
     tcp.set_read_timeout(silence).unwrap();
@@ -103,14 +103,14 @@ pub fn lane(world: &World, site: &Site, lane: u64, echo_port: u16, flood_port: u
         let Some(turn) = world.turn() else { return };
         let begun = Instant::now();
         if draws.happens(30) {
-            if let Some(mut tcp) = asked(world, &site.socks, flood_port) {
+            if let Some(mut tcp) = connect_through(world, &site.socks, flood_port) {
                 stall(world, &mut tcp, &mut draws);
             }
         } else {
             let most = [10, 10_000, 1_000_000][draws.below(3) as usize];
             let count = draws.below(most) as usize;
             let bytes = draws.bytes(count);
-            match asked(world, &site.socks, echo_port) {
+            match connect_through(world, &site.socks, echo_port) {
                 Some(tcp) if echo(&tcp, &bytes) => add(&world.done.echoes),
                 Some(_) => add(&world.done.echoes_broken),
                 None => sleep(Duration::from_millis(100)),

@@ -8,14 +8,14 @@ fn any_hello() -> impl Strategy<Value = Hello> {
     (any::<(u16, u32, u32, u32, u32)>(), 1..=u32::MAX, any::<(u16, u8, u8, u8)>(), 0u8..16).prop_map(
         |(
             (version, departed, echo, window, stream_window),
-            own,
+            source,
             (max_payload, beta, every, min_interval_ms),
             streams,
         )| {
             Hello {
                 streams,
                 version,
-                own: ConnectionId(own),
+                source: ConnectionId(source),
                 departed: Stamp(departed),
                 echo: Stamp(echo),
                 window,
@@ -42,12 +42,12 @@ fn any_stream() -> impl Strategy<Value = u32> {
 fn any_data() -> impl Strategy<Value = Data> {
     let stream = prop_oneof![Just(0), any_stream()];
     (stream, any::<(u32, u32, bool, bool, bool)>(), 0u16..3000, prop::option::of(any_sync())).prop_map(
-        |(stream, (offset, departed, fin, ask, short), payload_len, sync)| Data {
+        |(stream, (offset, departed, fin, immediate_ack, short), payload_len, sync)| Data {
             stream: StreamId(stream),
             offset: SeqNumber(offset),
             payload_len,
             fin,
-            ask,
+            immediate_ack,
             short,
             departed: if short { Stamp(departed).short() } else { Stamp(departed) },
             sync,

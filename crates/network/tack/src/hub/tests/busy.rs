@@ -119,7 +119,7 @@ fn no_call_is_missed() {
         let users = users.iter().zip(&sent).map(|((_, slot, initiation), sent)| {
             let driver = driver.thread().clone();
             scope.spawn(move || {
-                let initiation = Initiation::of(initiation).expect("a client made it");
+                let initiation = Initiation::parse(initiation).expect("a client made it");
                 for call in 1..=CALLS {
                     // Repeats the response.
                     slot.lock().on_initiation(&initiation);
@@ -237,9 +237,9 @@ fn the_fullest_stream_is_given_up_when_its_user_is_done() {
         net.run(Duration::from_millis(200));
     };
     writes(&mut net, clients[0], 90_000);
-    let of = |net: &Net, id| net.server.entries[&id].share.held;
+    let held = |net: &Net, id| net.server.entries[&id].share.held;
     let fullest = [net.server.accept(), net.server.accept()].map(Option::unwrap);
-    let fullest = fullest.into_iter().max_by_key(|id| of(&net, *id)).unwrap();
+    let fullest = fullest.into_iter().max_by_key(|id| held(&net, *id)).unwrap();
     let slot = net.server.slot(fullest).unwrap();
     let session = slot.lock();
     writes(&mut net, clients[1], 60_000);
@@ -248,7 +248,7 @@ fn the_fullest_stream_is_given_up_when_its_user_is_done() {
     drop(session);
     released(&mut net.server, &slot);
     net.drain();
-    assert_eq!((net.server.counters.streams_given_up, of(&net, fullest)), (1, 0));
+    assert_eq!((net.server.counters.streams_given_up, held(&net, fullest)), (1, 0));
     assert!((60_000..MAX).contains(&net.server.memory.held()), "{} bytes", net.server.memory.held());
 }
 

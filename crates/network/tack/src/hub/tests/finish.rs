@@ -10,10 +10,10 @@ fn a_client_says_its_last_message_again_when_the_servers_answer_comes_again() {
     net.lose = |order| order == 2;
     net.connect();
     net.run(Duration::from_millis(20));
-    let of = |net: &Net, wanted: u8| -> Vec<Vec<u8>> {
+    let sent = |net: &Net, wanted: u8| -> Vec<Vec<u8>> {
         net.seen.iter().map(|(.., bytes)| bytes.clone()).filter(|bytes| bytes[0] == wanted).collect()
     };
-    let (mut responses, finishes) = (of(&net, kind::RESPONSE), of(&net, kind::FINISH));
+    let (mut responses, finishes) = (sent(&net, kind::RESPONSE), sent(&net, kind::FINISH));
     assert_eq!((responses.len(), finishes.len()), (1, 1));
     assert!(net.server.accept().is_none(), "the message was lost");
     net.client.handle(net.now, server_address(), Ecn::NotEct, &mut responses[0]);

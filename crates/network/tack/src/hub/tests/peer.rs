@@ -16,6 +16,13 @@ enum Liar {
     Server,
 }
 
+impl Liar {
+    /// The lowest bit of the streams that it opens.
+    fn parity(self) -> u32 {
+        u32::from(self == Self::Server)
+    }
+}
+
 /// What a lie does to the connection of the victim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
@@ -48,7 +55,7 @@ impl Lies {
         Self { net, liar, ends: [client, server], number: FIRST }
     }
 
-    fn say(&mut self, body: Body, content: &[u8]) {
+    fn send(&mut self, body: Body, content: &[u8]) {
         let net = &mut self.net;
         let (liar, victim, from) = match self.liar {
             Liar::Client => (net.client.session(self.ends[0]), &mut net.server, net.client_at),
@@ -112,10 +119,20 @@ fn control(control: Control) -> Body {
     Body::Control(control)
 }
 
-/// The lies, each with its name. `own` is the parity of the streams that the liar opens.
-fn lies(own: u32) -> Vec<(&'static str, Outcome, Vec<Body>)> {
+/// Each end in turn does what `lie` says, and then others go through.
+fn with_each_liar(lie: impl Fn(&mut Lies)) {
+    for liar in [Liar::Client, Liar::Server] {
+        let mut lies = Lies::new(liar);
+        lie(&mut lies);
+        lies.net.in_flight.clear();
+        lies.others_go_through();
+    }
+}
+
+/// The lies, each with its name. `parity` is the lowest bit of the streams that the liar opens.
+fn lies(parity: u32) -> Vec<(&'static str, Outcome, Vec<Body>)> {
     use Outcome::{Ends, Stands};
-    let theirs = 1 - own;
+    let theirs = 1 - parity;
     let never = SeqNumber(1_000_000);
     let block = Block { first: never, last: never };
     let instant = |largest, cumulative| {
@@ -134,21 +151,21 @@ fn lies(own: u32) -> Vec<(&'static str, Outcome, Vec<Body>)> {
         ("the end of one", Ends, vec![control(Control::Reset { stream: stream(theirs + 200), code, end })]),
         ("a stop of one", Ends, vec![control(Control::Stop { stream: stream(theirs + 200), code })]),
         ("one that is held", Ends, vec![control(Control::Held { stream: stream(theirs + 200) })]),
-        ("more streams than allowed", Ends, vec![data(own + 1_000_000, 0, 1, false)]),
-        ("more bytes than allowed", Ends, vec![data(own + 20, 1 << 29, 1, false)]),
-        ("bytes behind the end", Ends, vec![data(own + 20, 0, 2, true), data(own + 20, 2, 1, false)]),
-        ("a second end", Ends, vec![data(own + 20, 0, 2, true), data(own + 20, 0, 1, true)]),
+        ("more streams than allowed", Ends, vec![data(parity + 1_000_000, 0, 1, false)]),
+        ("more bytes than allowed", Ends, vec![data(parity + 20, 1 << 29, 1, false)]),
+        ("bytes behind the end", Ends, vec![data(parity + 20, 0, 2, true), data(parity + 20, 2, 1, false)]),
+        ("a second end", Ends, vec![data(parity + 20, 0, 2, true), data(parity + 20, 0, 1, true)]),
         ("a limit of too many streams", Ends, vec![control(Control::Streams { limit: u32::MAX })]),
         ("limits of streams that are not there", Stands, {
             let streams = (0..200).map(|id| (stream(1 + 2 * id), never)).collect();
             vec![tack(Tack { streams, ..Tack::default() })]
         }),
         ("a handshake within the connection", Stands, {
-            let hello = Hello { version: 4, own: ConnectionId(7), max_payload: 1200, ..Hello::default() };
+            let hello = Hello { version: 4, source: ConnectionId(7), max_payload: 1200, ..Hello::default() };
             vec![Body::Answer(hello)]
         }),
         ("an answer to no challenge", Stands, vec![Body::PathResponse(Token::default())]),
-        ("no bytes", Stands, vec![data(own + 20, 0, 0, false)]),
+        ("no bytes", Stands, vec![data(parity + 20, 0, 0, false)]),
         ("a path without delay, and without floor", Stands, {
             let floor = SeqNumber(u32::MAX / 3);
             vec![Body::Sync(Sync {
@@ -179,15 +196,14 @@ fn lies(own: u32) -> Vec<(&'static str, Outcome, Vec<Body>)> {
 #[test]
 fn every_lie_ends_its_own_connection_or_changes_nothing() {
     for liar in [Liar::Client, Liar::Server] {
-        let own = u32::from(liar == Liar::Server);
-        for (name, wanted, said) in lies(own) {
+        for (name, wanted, bodies) in lies(liar.parity()) {
             let mut lies = Lies::new(liar);
-            for body in said {
+            for body in bodies {
                 let len = match &body {
                     Body::Data(data) => data.payload_len.into(),
                     _ => 0,
                 };
-                lies.say(body, &payload(len));
+                lies.send(body, &payload(len));
             }
             assert_eq!(lies.outcome(), wanted, "{liar:?}: {name}");
             lies.net.run(Duration::from_secs(2));
@@ -199,65 +215,59 @@ fn every_lie_ends_its_own_connection_or_changes_nothing() {
 /// quic-go, CVE-2023-49295: an end that answers more slowly than it is asked.
 #[test]
 fn answers_that_cannot_leave_take_no_memory() {
-    for liar in [Liar::Client, Liar::Server] {
-        let mut lies = Lies::new(liar);
+    with_each_liar(|lies| {
         for round in 0..2_000u32 {
-            lies.say(Body::PathChallenge(Token { token: [round as u8; 8], padding: 1_000 }), &[]);
+            lies.send(Body::PathChallenge(Token { token: [round as u8; 8], padding: 1_000 }), &[]);
         }
         assert_eq!(lies.outcome(), Outcome::Stands);
         let waiting = lies.victim().waiting_bytes();
-        assert!(waiting < 100_000, "{liar:?}: {waiting} bytes");
+        assert!(waiting < 100_000, "{:?}: {waiting} bytes", lies.liar);
         lies.net.run(Duration::from_secs(2));
-        lies.others_go_through();
-    }
+    });
 }
 
 /// Answers are no larger than a packet, and a burst of questions gets as few as an honest sender needs.
 #[test]
 fn a_burst_of_questions_gets_six_answers() {
-    for liar in [Liar::Client, Liar::Server] {
-        let own = u32::from(liar == Liar::Server);
-        let mut lies = Lies::new(liar);
+    with_each_liar(|lies| {
+        let (liar, parity) = (lies.liar, lies.liar.parity());
         // Many holes and many streams that are held: the longest answers.
         for place in 0..100 {
             lies.number += 1;
-            lies.say(control(Control::Held { stream: StreamId(own + 2 + 2 * place) }), &[]);
+            lies.send(control(Control::Held { stream: StreamId(parity + 2 + 2 * place) }), &[]);
         }
         for _ in 0..1_000 {
             lies.number += 1;
-            lies.say(data(own + 2, 1, 1, false), &[1]);
+            lies.send(data(parity + 2, 1, 1, false), &[1]);
         }
         lies.answers();
         for burst in [1, 64, 1_000] {
             for _ in 0..burst {
-                lies.say(Body::Probe { padding: 0 }, &[]);
+                lies.send(Body::Probe { padding: 0 }, &[]);
             }
             let answers = lies.answers();
             assert!((1..=burst.min(6)).contains(&answers.len()), "{liar:?}: {burst} probes: {answers:?}");
             assert!(answers.iter().all(|len| *len <= 1472), "{liar:?}: {answers:?}");
         }
-        lies.net.in_flight.clear();
-        lies.others_go_through();
-    }
+    });
 }
 
 /// Bytes behind a gap on every stream that may be open; unread datagrams; and endless questions.
 #[test]
 fn a_peer_that_floods_costs_what_the_limits_say() {
-    for liar in [Liar::Client, Liar::Server] {
-        let own = u32::from(liar == Liar::Server);
-        let mut lies = Lies::new(liar);
+    with_each_liar(|lies| {
+        let (liar, parity) = (lies.liar, lies.liar.parity());
         for round in 0..20_000u32 {
             let place = round % 100;
             let body = match round % 5 {
-                0 => data(own + 2 + 2 * place, 1 + 2_000 * (round / 500), 1_000, false),
+                0 => data(parity + 2 + 2 * place, 1 + 2_000 * (round / 500), 1_000, false),
                 1 => Body::Datagram(Datagram { payload_len: 1_000, ..Datagram::default() }),
                 2 => Body::PathChallenge(Token { token: [round as u8; 8], padding: 0 }),
-                3 => control(Control::Held { stream: StreamId(own + 2 + 2 * place) }),
+                3 => control(Control::Held { stream: StreamId(parity + 2 + 2 * place) }),
                 _ => Body::Probe { padding: 1_000 },
             };
             let len = if round % 5 < 2 { 1_000 } else { 0 };
-            lies.say(body, &payload(len));
+            lies.send(body, &payload(len));
             if lies.victim().alive().is_err() {
                 break;
             }
@@ -270,7 +280,5 @@ fn a_peer_that_floods_costs_what_the_limits_say() {
             answers < 1_000_000,
             "{liar:?}: {answers} bytes are waiting for a peer that asks without end"
         );
-        lies.net.in_flight.clear();
-        lies.others_go_through();
-    }
+    });
 }

@@ -100,9 +100,9 @@ fn records(path: &Path) -> Vec<Value> {
         assert!(time >= before, "{record} is earlier than the record before it");
         before = time;
         if record["name"].as_str().unwrap().starts_with("tacit:") {
-            let mut own = record.clone();
-            own.as_object_mut().unwrap().remove("time");
-            serde_json::from_value::<Own>(own).unwrap_or_else(|error| panic!("{record}: {error}"));
+            let mut fields = record.clone();
+            fields.as_object_mut().unwrap().remove("time");
+            serde_json::from_value::<Own>(fields).unwrap_or_else(|error| panic!("{record}: {error}"));
             continue;
         }
         schema::check(record);
@@ -252,7 +252,7 @@ fn datagrams_that_are_not_taken_are_told_with_the_reason_and_not_without_end() {
     net.client.session(client).unwrap().close(0, "");
     net.run(Duration::from_secs(60));
     qlog.flush_without_limit();
-    let of = |role: &str| {
+    let records_of = |role: &str| {
         let files = files(directory.path());
         records(files.iter().find(|path| path.to_str().unwrap().contains(role)).unwrap())
     };
@@ -260,7 +260,7 @@ fn datagrams_that_are_not_taken_are_told_with_the_reason_and_not_without_end() {
         let dropped = records.iter().filter(|record| record["name"] == "transport:packet_dropped");
         dropped.filter(|record| record["data"]["trigger"] == trigger).count()
     };
-    let (of_client, of_server) = (of("client"), of("server"));
+    let (of_client, of_server) = (records_of("client"), records_of("server"));
     assert_eq!(dropped(&of_client, "rejected"), 1);
     assert_eq!(dropped(&of_server, "general"), 1);
     assert_eq!(dropped(&of_server, "decryption_failure"), 999, "1,000 in all");

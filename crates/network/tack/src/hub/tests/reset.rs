@@ -82,7 +82,7 @@ fn nobody_but_the_server_can_say_it() {
     let tokens = |identity: &Identity, port| Resets::new(identity, port);
     let (from, of_client) = (server_address(), client_address().ip());
     let right = tokens(&net.server_identity, from.port()).token(ConnectionId(number), of_client).0;
-    let mut say = |from: SocketAddr, number: u32, token: &[u8]| {
+    let mut reject = |from: SocketAddr, number: u32, token: &[u8]| {
         let mut bytes = datagram(kind::RESET, ConnectionId(number), token);
         net.client.handle(net.now, from, Ecn::NotEct, &mut bytes);
         assert!(net.client.get(client).unwrap().alive().is_ok(), "{from}, {number:x}, {token:x?}");
@@ -90,13 +90,13 @@ fn nobody_but_the_server_can_say_it() {
     for bit in 0..128 {
         let mut wrong = right;
         wrong[bit / 8] ^= 1 << (bit % 8);
-        say(from, number, &wrong);
+        reject(from, number, &wrong);
     }
-    say(from, number, &right[..15]);
-    say(from, number, &[&right[..], &[0]].concat());
-    say(from, number, &[]);
-    say(from, number ^ 1, &right);
-    say(attacker_address(), number, &right);
+    reject(from, number, &right[..15]);
+    reject(from, number, &[&right[..], &[0]].concat());
+    reject(from, number, &[]);
+    reject(from, number ^ 1, &right);
+    reject(attacker_address(), number, &right);
     // Tokens from other requests: an attacker's from its own address, at this port and at another server of this user,
     // and another server's.
     let identity = net.server_identity.clone();
@@ -126,19 +126,19 @@ fn answers_are_few_and_go_to_nobody_who_answers() {
     let client = net.connect();
     net.run(Duration::from_secs(1));
     let known = net.server.accept().unwrap();
-    let heard = |net: &mut Net, bytes: &[u8]| {
+    let answered = |net: &mut Net, bytes: &[u8]| {
         let before = net.to_attacker;
         net.attack(attacker_address(), bytes.to_vec());
         net.run(Duration::from_millis(6));
         net.to_attacker - before
     };
     let packet = |number: u32, len: usize| [&[0x30], &number.to_be_bytes()[..], &vec![7; len - 5]].concat();
-    assert_eq!(heard(&mut net, &packet(known ^ 1, 25)), 21, "25 bytes are a packet and its tag");
-    assert_eq!(heard(&mut net, &packet(known ^ 1, 24)), 0);
-    assert_eq!(heard(&mut net, &packet(known, 1200)), 0);
-    assert_eq!(heard(&mut net, &packet(0, 1200)), 0);
-    assert_eq!(heard(&mut net, &datagram(kind::RESET, ConnectionId(known ^ 1), &[7; 100])), 0);
-    assert_eq!(heard(&mut net, &datagram(kind::FINISH, ConnectionId(known ^ 1), &[7; 100])), 0);
+    assert_eq!(answered(&mut net, &packet(known ^ 1, 25)), 21, "25 bytes are a packet and its tag");
+    assert_eq!(answered(&mut net, &packet(known ^ 1, 24)), 0);
+    assert_eq!(answered(&mut net, &packet(known, 1200)), 0);
+    assert_eq!(answered(&mut net, &packet(0, 1200)), 0);
+    assert_eq!(answered(&mut net, &datagram(kind::RESET, ConnectionId(known ^ 1), &[7; 100])), 0);
+    assert_eq!(answered(&mut net, &datagram(kind::FINISH, ConnectionId(known ^ 1), &[7; 100])), 0);
     for number in 0..10_000u32 {
         net.attack(attacker_address(), packet(number.wrapping_add(known).wrapping_add(1), 100));
     }

@@ -77,11 +77,12 @@ impl Carried {
     /// Bytes buffered at the server for readers, and at the client for the server.
     fn held(&mut self) -> (u64, u64) {
         let streams: Vec<_> = self.streams.keys().copied().collect();
-        let of = |session: &mut Session, held: fn(&mut crate::buffers::StreamBuffers) -> u64| {
+        let sum = |session: &mut Session, held: fn(&mut crate::buffers::StreamBuffers) -> u64| {
             streams.iter().map(|stream| session.buffers(*stream).map_or(0, held)).sum()
         };
-        let unread = of(self.net.server.session(self.server).unwrap(), |buffers| buffers.receiving.waiting());
-        let unsent = of(self.net.client.session(self.client).unwrap(), |buffers| buffers.sending.held());
+        let unread =
+            sum(self.net.server.session(self.server).unwrap(), |buffers| buffers.receiving.waiting());
+        let unsent = sum(self.net.client.session(self.client).unwrap(), |buffers| buffers.sending.held());
         (unread, unsent)
     }
 }

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::error::Busy;
+use crate::session::{ANSWERS, HALF_OPEN, MAX_ANSWER};
 
 impl Net {
     /// The datagrams in flight to the server.
@@ -16,7 +17,7 @@ impl Net {
         to_server.map(|in_flight| in_flight.4.clone()).collect()
     }
 
-    fn say_to_client(&mut self, bytes: &[u8]) {
+    fn send_to_client(&mut self, bytes: &[u8]) {
         self.client.handle(self.now, server_address(), Ecn::NotEct, &mut bytes.to_vec());
     }
 
@@ -39,7 +40,7 @@ impl Twin {
             self.0.handle(net.now, net.client_at, Ecn::NotEct, &mut bytes);
             let mut answer = Vec::new();
             while self.0.poll_transmit(net.now, &mut answer).is_some() {
-                net.say_to_client(&answer);
+                net.send_to_client(&answer);
                 answer.clear();
             }
         }
@@ -83,15 +84,27 @@ fn forged_first_datagrams_retries_and_refusals_keep_nobody_from_the_server() {
     for bytes in [forged, first.clone(), first] {
         net.server.handle(net.now, net.client_at, Ecn::NotEct, &mut bytes.clone());
     }
-    let say = |kind, body: &[u8]| datagram(kind, ConnectionId(client), body);
+    let addressed = |kind, body: &[u8]| datagram(kind, ConnectionId(client), body);
     for number in 0..20 {
-        net.say_to_client(&say(kind::RETRY, &[number; crate::token::LEN]));
-        net.say_to_client(&say(kind::BUSY, &[1 + number % 2]));
-        net.say_to_client(&say(kind::RESPONSE, &[number; 120]));
+        net.send_to_client(&addressed(kind::RETRY, &[number; crate::token::LEN]));
+        net.send_to_client(&addressed(kind::BUSY, &[1 + number % 2]));
+        net.send_to_client(&addressed(kind::RESPONSE, &[number; 120]));
     }
     net.client.on_unreachable(net.now, server_address(), &net.seen[0].2.clone(), true);
     net.run(Duration::from_secs(2));
     assert_eq!(net.state_of(client), (true, Ok(())));
+}
+
+/// The constants with which an initiation pays for its answers follow from the waits of the core.
+#[test]
+fn one_initiation_gets_as_many_answers_as_it_pays_for() {
+    let mut net = Net::new();
+    net.lose = |order| order > 0;
+    net.connect();
+    net.run(HALF_OPEN + Duration::from_secs(2));
+    let answers = net.seen.iter().filter(|(from, ..)| *from == server_address());
+    let lens: Vec<usize> = answers.map(|(.., bytes)| bytes.len()).collect();
+    assert!(lens.len() == ANSWERS && lens.iter().all(|len| *len <= MAX_ANSWER), "{lens:?}");
 }
 
 /// A server whose sending is slower than its receiving.
@@ -104,7 +117,8 @@ fn answers_to_strangers_that_cannot_leave_take_no_memory() {
         net.server.handle(net.now, address(50, port), Ecn::NotEct, &mut first.clone());
     }
     assert_eq!(net.server.counters.retries_sent, 20_000 - RETRY_FROM as u64);
-    assert!(net.server.outbox.len() <= 2_000, "{} answers wait", net.server.outbox.len());
+    let waiting = net.server.outbox.waiting().count();
+    assert!(waiting <= 2_000, "{waiting} answers wait");
 }
 
 /// The first datagram is not authenticated: any host that sees it can send a twin ahead of it that differs in one bit.
@@ -179,16 +193,21 @@ fn a_client_of_another_version_is_told() {
     // The client's view of a server that sends only this answer.
     net.lose = |_| true;
     net.in_flight.clear();
-    net.say_to_client(&answer);
+    net.send_to_client(&answer);
     net.run(Duration::from_secs(1));
     assert_eq!(net.state_of(client), (false, Err(ConnectionError::OtherVersion)));
 }
 
-/// Injects a genuine or forged ICMP error in reply to each datagram, which reports that no program listens.
-fn refuse_all(net: &mut Net, refused: bool) {
-    for (_, to, bytes) in std::mem::take(&mut net.seen) {
-        if to == server_address() {
-            net.client.on_unreachable(net.now, to, &bytes, refused);
+/// For this time, each datagram to the server is answered by an ICMP error, genuine or forged: no program listens (`refused`), or
+/// there is no route.
+fn refuse_all(net: &mut Net, time: Duration, refused: bool) {
+    let until = net.now + time;
+    while net.now < until {
+        net.run(Duration::from_millis(10));
+        for (_, to, bytes) in std::mem::take(&mut net.seen) {
+            if to == server_address() {
+                net.client.on_unreachable(net.now, to, &bytes, refused);
+            }
         }
     }
 }
@@ -199,10 +218,7 @@ fn a_port_where_nobody_listens_is_told_within_a_second() {
         let mut net = Net::new();
         net.lose = |_| true;
         let client = net.connect();
-        for _ in 0..100 {
-            net.run(Duration::from_millis(10));
-            refuse_all(&mut net, refused);
-        }
+        refuse_all(&mut net, Duration::from_secs(1), refused);
         assert_eq!(net.state_of(client), (false, Err(ConnectionError::Unreachable)));
     }
 }
@@ -211,17 +227,11 @@ fn a_port_where_nobody_listens_is_told_within_a_second() {
 fn a_server_that_is_there_belies_the_network() {
     let mut net = Net::new();
     let (client, _) = net.begin(100_000);
-    for _ in 0..300 {
-        net.run(Duration::from_millis(10));
-        refuse_all(&mut net, true);
-    }
+    refuse_all(&mut net, Duration::from_secs(3), true);
     assert_eq!(net.state_of(client), (true, Ok(())));
     // A server that is gone does not answer. Nothing was in progress, so the next probe detects it.
     net.lose = |_| true;
-    for _ in 0..1_100 {
-        net.run(Duration::from_millis(10));
-        refuse_all(&mut net, true);
-    }
+    refuse_all(&mut net, Duration::from_secs(11), true);
     assert_eq!(net.state_of(client), (true, Err(ConnectionError::Unreachable)));
 }
 
@@ -231,10 +241,7 @@ fn a_connection_outlives_a_path_that_is_gone_for_a_while() {
     let mut net = Net::new();
     let (client, _) = net.begin(100_000);
     net.lose = |_| true;
-    for _ in 0..500 {
-        net.run(Duration::from_millis(10));
-        refuse_all(&mut net, false);
-    }
+    refuse_all(&mut net, Duration::from_secs(5), false);
     net.lose = |_| false;
     net.run(Duration::from_secs(20));
     assert_eq!(net.state_of(client), (true, Ok(())));

@@ -315,7 +315,7 @@ impl Client {
             link.close();
             ended
         };
-        progress::of_bytes(!args.quiet && !args.json && !to_stdout, |bar| {
+        progress::show_bytes(!args.quiet && !args.json && !to_stdout, |bar| {
             self.runtime.block_on(async {
                 let mut copy = std::pin::pin!(copy);
                 loop {

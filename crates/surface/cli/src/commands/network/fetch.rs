@@ -35,7 +35,7 @@ pub fn run(args: FetchArgs) -> Result<ExitCode, Failure> {
     let to_stdout = destination.is_none();
     let options =
         Options { url: args.url, destination, restart: args.restart, sha256: args.sha256, settings };
-    let report = progress::of_bytes(!args.quiet, |bar| {
+    let report = progress::show_bytes(!args.quiet, |bar| {
         tacit_net::block_on(fetch(&options, &mut |bytes, whole| bar.draw(bytes, whole)))
     })?;
     match (args.json, args.quiet) {

@@ -7,7 +7,7 @@ use crate::output::{Failure, note};
 
 /// The store of this user's keys.
 pub fn store() -> Result<Store, Failure> {
-    Store::of_user()
+    Store::for_user()
         .ok_or_else(|| Failure::Machine("no directory for keys: set $HOME or $XDG_CONFIG_HOME".into()))
 }
 

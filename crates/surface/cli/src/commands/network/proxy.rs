@@ -11,7 +11,7 @@ use serde::Serialize;
 use tacit_apps::PROXY_PORT;
 use tacit_apps::link::{self, Link, LinkEvent};
 use tacit_apps::metrics::{Page, ProxyCounts};
-use tacit_apps::node::{Connector, Home, Node, wait_told};
+use tacit_apps::node::{Connector, Home, Node, wait_closed};
 use tacit_apps::proxy::allow::AllowList;
 use tacit_apps::proxy::relay::{self, Limits, PLACE_TIMEOUT, RelayReport};
 use tacit_apps::proxy::target::Target;
@@ -219,7 +219,7 @@ async fn server(args: &ProxyArgs) -> Result<(), Failure> {
     // Notifies clients; connections that are still being carried are reset.
     proxy.closed.send_replace(true);
     let _ = tokio::time::timeout(BREAK_TIMEOUT, proxy.counts.running.idle()).await;
-    wait_told(node.endpoint()).await;
+    wait_closed(node.endpoint()).await;
     Ok(())
 }
 

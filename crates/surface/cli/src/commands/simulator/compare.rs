@@ -66,7 +66,7 @@ fn options(args: &CompareArgs, mix: Option<Mix>) -> Options {
         ..Options::default()
     };
     match mix {
-        Some(mix) => mix.of(options),
+        Some(mix) => mix.apply(options),
         None => options,
     }
 }

@@ -48,7 +48,7 @@ pub fn run(args: FigureArgs) -> Result<ExitCode, Failure> {
             let text = |figure: &FigureOutcome| figure.to_text_within(terminal_width());
             print(&several.iter().map(text).collect::<Vec<_>>().join("\n"))?;
             if several.len() > 1 {
-                print(&format!("\n{}\n", Tally::of(several)))?;
+                print(&format!("\n{}\n", Tally::new(several)))?;
             }
         }
     }

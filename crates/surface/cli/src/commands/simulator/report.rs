@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tacit_analysis::plot::of_stored;
+use tacit_analysis::plot::plot_directory;
 use tacit_analysis::report::{redraw, write_all};
 use tacit_runs::batches::Directory;
 use tacit_scenario::InputError;
@@ -41,7 +41,7 @@ fn plot(words: &str, args: &ReportArgs) -> Result<ExitCode, Failure> {
         let what = format!("{} holds no sweep", directory.display());
         InputError::new("--plot", what).allowed("the directory of a tacit sweep")
     })?;
-    let plot = of_stored(words, &sweep)?;
+    let plot = plot_directory(words, &sweep)?;
     if args.json {
         print_json(&plot)?;
     } else {

@@ -62,8 +62,8 @@ pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
     )
     .map_err(|error| {
         if is_bare && !Path::new(&scenario).exists() && is_program(Path::new(&scenario)) {
-            let (what, ask) = (format!("no scenario or file {scenario:?}, but a program"), FORGOTTEN);
-            return Failure::from(InputError::new("scenario", what).allowed(ask));
+            let (what, hint) = (format!("no scenario or file {scenario:?}, but a program"), FORGOTTEN);
+            return Failure::from(InputError::new("scenario", what).allowed(hint));
         }
         error.into()
     })?;

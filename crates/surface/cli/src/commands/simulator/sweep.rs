@@ -70,7 +70,7 @@ pub fn run(args: &SweepArgs) -> Result<ExitCode, Failure> {
 /// The files of a plot, whose formats are known.
 pub fn plot_files(args: &PlotArgs) -> Result<Vec<PathBuf>, InputError> {
     let files = if args.output.is_empty() { vec![DEFAULT_PLOT.into()] } else { args.output.clone() };
-    files.iter().try_for_each(|file| PlotFormat::of(file).map(drop))?;
+    files.iter().try_for_each(|file| PlotFormat::from_path(file).map(drop))?;
     Ok(files)
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tacit_analysis::compare::Options;
-use tacit_analysis::why::{Scope, of_directory, of_scenario};
+use tacit_analysis::why::{Scope, explain_directory, explain_scenario};
 use tacit_scenario::InputError;
 
 use crate::args::WhyArgs;
@@ -28,7 +28,7 @@ pub fn run(args: WhyArgs) -> Result<ExitCode, Failure> {
             let allowed = "a scenario with --clients, --seeds, --set and --quick; results with --schemes and --station alone";
             return Err(InputError::new("tacit why", what).allowed(allowed).into());
         }
-        of_directory(directory, &args.schemes, scope)?
+        explain_directory(directory, &args.schemes, scope)?
     } else {
         let most = args.clients.iter().copied().max();
         let (scenario, assignments) = args.link.scenario(args.subject.as_deref(), &args.assignments, most)?;
@@ -41,7 +41,7 @@ pub fn run(args: WhyArgs) -> Result<ExitCode, Failure> {
             quick: args.quick,
             ..Options::default()
         };
-        watched(cache(args.no_cache).as_ref(), |control| of_scenario(&options, scope, control))?
+        watched(cache(args.no_cache).as_ref(), |control| explain_scenario(&options, scope, control))?
     };
     if args.json {
         print_json(&why)?;
