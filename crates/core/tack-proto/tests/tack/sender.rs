@@ -99,7 +99,7 @@ fn a_packet_of_the_peer_ends_the_backoff_of_probes() {
         if now == 2_000 {
             script.give(at_ms(now), Body::Probe { padding: 0 });
         }
-        let is_probe = |body: &Body| matches!(body, Body::Data(data) if data.ask);
+        let is_probe = |body: &Body| matches!(body, Body::Data(data) if data.immediate_ack);
         if script.takes(at_ms(now)).iter().any(is_probe) {
             times.push(now);
         }
