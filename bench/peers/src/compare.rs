@@ -13,7 +13,7 @@ use tacit_runs::aggregate::median;
 
 use crate::Stack;
 use crate::hop::{self, Hop, line};
-use crate::page::name_of;
+use crate::stack::name_of;
 use crate::wire::Wire;
 
 /// How long a server may take until it listens, and how often it is looked at.

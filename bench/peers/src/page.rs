@@ -24,6 +24,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tacit_sim::capture::AtomicFile;
 
+use crate::stack::name_of;
 use codecs::Codecs;
 use lateness::Lateness;
 use machine::{Machine, Run, Watch};
@@ -32,7 +33,6 @@ use transports::Transports;
 
 pub use simulators::{SimulateArguments, simulate};
 use table::filled;
-pub use table::name_of;
 
 /// Pairs that count; medians of fewer say little.
 const PAIRS: u32 = 5;

@@ -45,6 +45,11 @@ pub struct Settings {
     pub times: u32,
 }
 
+/// The name of a value on the command line.
+pub fn name_of(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
 /// Packets as a stack counts them.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Packets {

@@ -2,8 +2,6 @@
 
 use std::fmt::Display;
 
-use clap::ValueEnum;
-
 use super::spread::Spread;
 
 /// A table under construction.
@@ -64,11 +62,6 @@ pub fn filled(text: &str) -> String {
     }
     lines.push('\n');
     lines
-}
-
-/// The name of a value on the command line.
-pub fn name_of(value: &impl ValueEnum) -> String {
-    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 #[cfg(test)]

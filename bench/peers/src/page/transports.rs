@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::lateness::no_hops;
 use super::spread::{Spread, ratios};
-use super::table::{Table, filled, middle, name_of, whole};
+use super::table::{Table, filled, middle, whole};
 use super::{Measurement, Name, Part, Plan};
 use crate::Stack;
 use crate::compare::{self, Cpu, Round, Row};
+use crate::stack::name_of;
 use crate::wire::Wire;
 
 const SCENARIO: &str = "wlan-11n-300";
