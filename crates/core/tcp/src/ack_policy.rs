@@ -3,7 +3,7 @@
 pub mod external;
 mod linux;
 mod packets;
-mod policy;
+pub(crate) mod policy;
 mod rtt;
 
 use super::config::Config;

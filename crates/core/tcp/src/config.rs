@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU64;
 
-use super::ack_policy::AckPolicy;
+use super::ack_policy::policy::AckPolicy;
 use super::autotune::{ReceiveAutotuning, WindowGrowth};
 use super::prr::Recovery;
 use super::rack::LossDetection;
