@@ -9,6 +9,7 @@ mod frames;
 mod queue;
 mod sockets;
 mod status;
+mod system;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use nix::libc;
 
-use super::sockets::Found;
+use super::system::Found;
 use crate::error::LiveError;
 
 /// Of `linux/if_arp.h`: modems that take IP packets.

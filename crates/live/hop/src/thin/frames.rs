@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use nix::libc;
 
 use super::device::Device;
-use super::sockets::{checked, open};
+use super::system::{checked, open};
 use crate::checksum;
 
 /// A packet socket that sends by one device.

@@ -8,7 +8,7 @@ use tacit_between::ack_hold::QueueCounts;
 use tacit_packet::units::Bytes;
 
 use super::device::Device;
-use super::sockets::{checked, open};
+use super::system::{checked, open};
 
 /// Of `linux/rtnetlink.h` and `linux/pkt_sched.h`.
 const RTM_GETQDISC: u16 = 38;
