@@ -13,7 +13,7 @@ use tacit_scenario::table::count;
 
 use crate::compare::Comparison;
 use crate::first_seen;
-use crate::report::{Sweep, SweepRow};
+use crate::report::sweep::{Sweep, SweepRow};
 
 /// The option of the command line, in messages.
 const OPTION: &str = "--plot";

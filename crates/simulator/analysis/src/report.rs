@@ -3,7 +3,7 @@
 pub mod figure;
 pub mod page;
 mod style;
-mod sweep;
+pub(crate) mod sweep;
 
 use std::path::{Path, PathBuf};
 

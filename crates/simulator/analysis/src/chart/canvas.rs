@@ -134,6 +134,15 @@ impl Canvas {
         self.elements.push(Element::Line { points: finite(points), stroke });
     }
 
+    /// The cross of a mark.
+    pub fn cross(&mut self, (x, y): (f64, f64)) {
+        /// Half its size in pixels.
+        const HALF: f64 = 5.0;
+        for rise in [-HALF, HALF] {
+            self.line([(x - HALF, y + rise), (x + HALF, y - rise)], Stroke::new(Ink::Text, 1));
+        }
+    }
+
     /// A filled polygon.
     pub fn polygon<T: Into<f64>>(&mut self, corners: impl IntoIterator<Item = (T, T)>, ink: Ink) {
         self.elements.push(Element::Polygon { corners: finite(corners), ink });

@@ -377,17 +377,10 @@ fn draw_mark(canvas: &mut Canvas, mark: &Mark, x: &Axis, y: &Axis, ink: Ink) {
     for end in ends {
         canvas.line([(middle - CAP, end), (middle + CAP, end)], stroke);
     }
-    draw_cross(canvas, (middle, value));
+    canvas.cross((middle, value));
 }
 
-pub(super) fn draw_cross(canvas: &mut Canvas, (x, y): (f64, f64)) {
-    for rise in [-MARK, MARK] {
-        canvas.line([(x - MARK, y + rise), (x + MARK, y - rise)], Stroke::new(Ink::Text, 1));
-    }
-}
-
-/// Half the size of a mark's cross, and of the caps of its error bar, in pixels.
-const MARK: f64 = 5.0;
+/// Half the size of the caps of an error bar, in pixels.
 const CAP: f64 = 3.0;
 
 /// Label of a tick, with the number of digits it needs.

@@ -2,7 +2,6 @@
 
 use super::canvas::{Canvas, Font, Stroke};
 use super::layout::{Layout, MARGIN};
-use super::lines::draw_cross;
 use super::{Ink, SeriesStyle};
 
 /// Line height of names in pixels.
@@ -112,7 +111,7 @@ impl Entry {
             }
             (None, Some(_)) => canvas.line(sample, Stroke::new(Ink::Rest, 1)),
             (None, None) => {
-                draw_cross(canvas, (middle, y));
+                canvas.cross((middle, y));
                 canvas.line([(middle, y - 8.0), (middle, y + 8.0)], Stroke::new(Ink::Text, 1));
             }
         }
