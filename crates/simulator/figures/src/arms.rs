@@ -102,7 +102,8 @@ impl Transfers {
         let mut points: Vec<Point> = live.iter().map(|place| live_point(self, place)).collect();
         if let Some(downloads) = self.downloads {
             for (arm, scheme) in self.arms.iter().filter_map(|arm| Some((arm, arm.simulated?))) {
-                let rows = downloads.simulated(self, arm, scheme)?;
+                let assignments = self.assignments_at(arm, None, 0.0);
+                let rows = downloads.simulated(self.files(), (&self.scenario, &assignments), scheme)?;
                 points.push(Point::simulated(arm.simulated_name(), None, 0.0, rows));
             }
             return Ok(Transferred { points });
@@ -209,7 +210,7 @@ fn live_point(transfers: &Transfers, place: &TransferPoint) -> Point {
         x: place.x,
         runs: match transfers.downloads {
             Some(_) if skip_reason.is_none() => downloads::rows(
-                transfers,
+                transfers.files(),
                 reports.iter().flat_map(|report| report.downloads.clone()).collect(),
             ),
             _ => reports.iter().map(|report| live_row(transfers, report)).collect(),

@@ -6,7 +6,6 @@ use super::figure::Figure;
 use super::live_runs::Download;
 use super::measure::{Curve, Curves};
 use super::transferred::{Row, Transferred, row};
-use super::transfers::{Arm, Transfers};
 use tacit_analysis::chart::{LineChart, Panel, Views, stacked};
 use tacit_packet::units::Bytes;
 use tacit_runs::RunsError;
@@ -51,6 +50,15 @@ pub(super) struct Hop {
     limit_s: u32,
 }
 
+/// The files that an arm downloads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Files {
+    pub count: u32,
+    pub bytes: u64,
+    /// Longest duration of a download in seconds.
+    pub limit_s: u32,
+}
+
 impl Downloads {
     pub fn read(section: Section<'_>) -> Result<Option<Self>, InputError> {
         if !section.is_present() {
@@ -71,8 +79,7 @@ impl Downloads {
     }
 
     /// The hops of each arm. Each starts its downloads at different positions in the traces.
-    pub fn hops(self, transfers: &Transfers) -> impl Iterator<Item = Hop> {
-        let (count, limit_s) = (transfers.seeds, transfers.length.seconds);
+    pub fn hops(self, Files { count, limit_s, .. }: Files) -> impl Iterator<Item = Hop> {
         let (hops, slot_ms) = (self.hops, self.slot_s * 1_000);
         let hop = move |number: u32| Hop {
             count: (count + number) / hops,
@@ -83,23 +90,28 @@ impl Downloads {
         (0..hops).map(hop).filter(|hop| hop.count > 0)
     }
 
-    /// The rows of the simulated downloads of `arm`.
+    /// The rows of the simulated downloads over `scheme`, in `scenario` with these assignments.
     ///
     /// # Errors
     /// If a simulation fails.
-    pub fn simulated(self, transfers: &Transfers, arm: &Arm, scheme: &Scheme) -> Result<Vec<Row>, RunsError> {
+    pub fn simulated(
+        self,
+        files: Files,
+        (scenario, assignments): (&str, &[String]),
+        scheme: &Scheme,
+    ) -> Result<Vec<Row>, RunsError> {
         let mut downloads = Vec::new();
-        for hop in self.hops(transfers) {
-            downloads.extend(hop.simulated(transfers, arm, scheme)?);
+        for hop in self.hops(files) {
+            downloads.extend(hop.simulated(files.bytes, (scenario, assignments), scheme)?);
         }
-        Ok(rows(transfers, downloads))
+        Ok(rows(files, downloads))
     }
 }
 
 /// The rows of all `downloads`. Each unfinished one counts with the time limit.
-pub(super) fn rows(transfers: &Transfers, mut downloads: Vec<Download>) -> Vec<Row> {
-    let limit_s = transfers.length.seconds.into();
-    downloads.resize(transfers.seeds as usize, Download { total_s: limit_s, connected_s: 0.0 });
+pub(super) fn rows(files: Files, mut downloads: Vec<Download>) -> Vec<Row> {
+    let limit_s = files.limit_s.into();
+    downloads.resize(files.count as usize, Download { total_s: limit_s, connected_s: 0.0 });
     let to_row = |download: Download| {
         let seconds = [download.total_s, download.total_s - download.connected_s];
         row(&COLUMNS, seconds.map(|seconds| Some(seconds.min(limit_s))))
@@ -122,23 +134,22 @@ impl Hop {
     /// The simulated downloads, without those that do not finish.
     fn simulated(
         &self,
-        transfers: &Transfers,
-        arm: &Arm,
+        bytes: u64,
+        (scenario, assignments): (&str, &[String]),
         scheme: &Scheme,
     ) -> Result<Vec<Download>, RunsError> {
-        let bytes = transfers.length.bytes();
         let file = |(start_ms, number): (u32, u32)| {
             format!("{{name=\"download {number}\",size=\"{bytes} B\",start=\"{start_ms} ms\"}}")
         };
         let mut flows: Vec<String> = self.starts_ms().zip(1..).map(file).collect();
         flows.push("{name=\"upload\",kind=\"upload\",congestion=\"cubic\"}".to_owned());
-        let mut assignments = transfers.assignments_at(arm, None, 0.0);
+        let mut assignments = assignments.to_vec();
         assignments.extend([
             format!("run.duration={} s", self.end_s()),
             "run.measure-from=0 s".to_owned(),
             format!("flow=[{}]", flows.join(",")),
         ]);
-        let scenario = scheme.applied_to(&Scenario::load(&transfers.scenario, &assignments)?);
+        let scenario = scheme.applied_to(&Scenario::load(scenario, &assignments)?);
         let outcome = tacit_sim::run(&scenario.setup(1, 1)?).map_err(|source| RunsError::Run {
             run: scenario.name.clone(),
             command: scenario.run_command(Some(scheme.name), scenario.clients, 1),
@@ -224,6 +235,7 @@ mod tests {
 
     use super::*;
     use crate::mock::{self, machine, verdicts};
+    use crate::transfers::Transfers;
     use crate::{FigureOutcome, TransferReport, TransferRun};
 
     const FIGURE: &str = "\
@@ -326,7 +338,7 @@ tolerance = 0
         let figure = mock::figure(FIGURE);
         let transfers = figure.kind_as::<Transfers>().unwrap();
         let runs = transfers.runs(&transfers.arms[0], None, 0.0).unwrap();
-        let hops = transfers.downloads.unwrap().hops(transfers);
+        let hops = transfers.downloads.unwrap().hops(transfers.files());
         let starts: Vec<Vec<u32>> = hops.map(|hop| hop.starts_ms().collect()).collect();
         assert_eq!(starts, [vec![5_000, 11_000], vec![8_000, 14_000, 20_000]]);
         assert!(runs[0].client[2].contains("sleep 5.000; get & sleep 6.000; get & sleep 60"));

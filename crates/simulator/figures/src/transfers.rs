@@ -4,7 +4,7 @@
 use std::ops::RangeInclusive;
 
 use super::axis::Axis;
-use super::downloads::{self, Downloads, Hop};
+use super::downloads::{self, Downloads, Files, Hop};
 use super::live_runs::{GoodputSource, MakeLive, TransferPoint, TransferReport, TransferRun};
 use super::measure::same;
 use super::schemes::{read_scheme, scheme_named};
@@ -259,6 +259,11 @@ impl Transfers {
         self.arms.iter().flat_map(Arm::curve_names).collect()
     }
 
+    /// The files of each arm with downloads.
+    pub fn files(&self) -> Files {
+        Files { count: self.seeds, bytes: self.length.bytes(), limit_s: self.length.seconds }
+    }
+
     /// The assignments to the scenario of `arm` at `x`.
     pub fn assignments_at(&self, arm: &Arm, variant: Option<&str>, x: f64) -> Vec<String> {
         let varied = self.variant(variant).map_or(&[][..], |variant| &variant.assignments);
@@ -299,7 +304,7 @@ impl Transfers {
             let client = run.client.iter().map(|word| word.replace("{downloads}", &script)).collect();
             Ok(TransferRun { client, seconds: hop.end_s(), programs: &downloads::PROGRAMS, ..run })
         };
-        downloads.hops(self).map(through).collect()
+        downloads.hops(self.files()).map(through).collect()
     }
 
     /// Executes the runs: at each place all arms one after another with one seed, then with the next, so that
