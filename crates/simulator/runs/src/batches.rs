@@ -3,6 +3,7 @@
 
 mod directory;
 mod grid;
+mod record_file;
 mod stored;
 mod swept;
 #[cfg(test)]

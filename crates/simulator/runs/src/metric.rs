@@ -37,6 +37,10 @@ impl Metric {
     }
 }
 
+const fn metric(name: &'static str, summary: &'static str, measure: fn(&View<'_>) -> Option<f64>) -> Metric {
+    Metric { name, summary, measure }
+}
+
 /// Name of the metric with the airtime share of the use `what`.
 pub fn airtime_name(what: AirtimeUse) -> String {
     format!("airtime_{}", what.name())

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tacit_scenario::{InputError, bounded};
 
-use super::stored::{named, read};
+use super::record_file::{RECORD, RUNS, name_of_batch, named, read};
 use super::{Batches, Written, from_text, to_text};
 use crate::error::RunsError;
 use crate::identity::RunId;
@@ -22,10 +22,6 @@ use crate::sweep::{Control, Progress};
 
 /// File name of the sweep.
 pub(super) const SWEEP: &str = "sweep.json";
-/// Directory name of the batches.
-const RUNS: &str = "runs";
-/// File name extension of the record of a batch.
-pub(super) const RECORD: &str = "jsonl";
 /// Maximum size of a sweep file in bytes: enough for ten thousand places with scenarios of several kilobytes.
 pub(super) const MAX_SWEEP: u64 = 256 << 20;
 
@@ -269,13 +265,6 @@ pub struct Swept {
     pub reused: usize,
     /// Number of files in the subdirectory `runs`.
     pub files: usize,
-}
-
-/// The file name of the batch that starts with run `first`, relative to the directory and without the hash.
-pub(super) fn name_of_batch(sweep: &Batches, first: usize) -> String {
-    let place = first / sweep.runs_of_place();
-    let scheme = sweep.schemes[first / sweep.runs_of_subject() % sweep.schemes.len()].name;
-    format!("{RUNS}/{place:05}-{scheme}/{first:09}-")
 }
 
 /// The error that `file` contains a sweep other than the requested one.

@@ -3,18 +3,18 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tacit_scenario::Scenario;
-use tacit_scenario::table::count;
 
 use super::Written;
-use super::directory::{Directory, RECORD, name_of_batch};
+use super::directory::Directory;
+use super::record_file::{RECORD, name_of_batch, named, read};
 use crate::error::RunsError;
 use crate::plan::combined_digest;
 use crate::record::RunSummary;
-use crate::store::{Log, Provenance};
+use crate::store::Provenance;
 
 /// The runs of one place of a sweep.
 #[derive(Clone, Debug)]
@@ -85,25 +85,4 @@ impl Directory {
             ..common
         })
     }
-}
-
-/// The runs of `batch`, whose record is at `path`.
-pub(super) fn read(
-    path: &Path,
-    batch: &Range<usize>,
-    scenario_text: &Arc<str>,
-) -> Result<Vec<RunSummary>, RunsError> {
-    let log = Log::open_sound(path)?;
-    let run = |run: RunSummary| RunSummary { scenario_text: scenario_text.clone(), ..run };
-    let runs: Vec<RunSummary> = log.runs().filter_map(|(_, known)| known.map(run)).collect();
-    if runs.len() == batch.len() {
-        return Ok(runs);
-    }
-    let what = format!("{} that this version reads, not {}", count(runs.len() as u64, "run"), named(batch));
-    Err(RunsError::store(path)(what))
-}
-
-/// The numbers of a batch's runs in words.
-pub(super) fn named(batch: &Range<usize>) -> String {
-    format!("runs {} to {}", batch.start, batch.end.saturating_sub(1))
 }

@@ -3,9 +3,8 @@
 use tacit_link::wifi::{RadioTimes, StationCounters};
 use tacit_sim::record::{LinkOutcome, Percentiles};
 
-use super::Metric;
-use super::table::metric;
 use super::view::View;
+use super::{Metric, metric};
 
 /// A value of a link, given the measured seconds.
 type OfLink = fn(&LinkOutcome, f64) -> f64;

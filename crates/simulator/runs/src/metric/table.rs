@@ -3,17 +3,8 @@
 use tacit_link::wifi::{AirtimeUse, StationCounters};
 use tacit_sim::record::Downloaded;
 
-use super::Metric;
 use super::links::OF_LINKS;
-use super::view::View;
-
-pub(super) const fn metric(
-    name: &'static str,
-    summary: &'static str,
-    measure: fn(&View<'_>) -> Option<f64>,
-) -> Metric {
-    Metric { name, summary, measure }
-}
+use super::{Metric, metric};
 
 /// The metric `PART_QUANTITY`, whose value is `view.PART()?.QUANTITY()`, or `view.PART(PERCENT)`.
 macro_rules! part {
