@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::figure::Figure;
 use super::shell_hop::ShellHop;
 use tacit_runs::RunsError;
 
@@ -62,20 +61,6 @@ pub struct LiveRuns(pub(super) BTreeMap<String, LiveOutcome>);
 pub(super) type LiveOutcome = Result<Vec<TransferPoint>, String>;
 
 impl LiveRuns {
-    /// Executes the live runs of those `figures` that have any.
-    ///
-    /// # Errors
-    /// If a run cannot be executed.
-    pub fn make(figures: &[Figure], quick: bool, make: &mut dyn MakeLive) -> Result<Self, RunsError> {
-        let mut all = Self::default();
-        for figure in figures {
-            if let Some(outcome) = figure.kind.make_live(quick, make)? {
-                all.0.insert(figure.id.clone(), outcome);
-            }
-        }
-        Ok(all)
-    }
-
     /// The live runs of figure `id`; empty if there are none.
     pub(super) fn get(&self, id: &str) -> &[TransferPoint] {
         self.0.get(id).and_then(|outcome| outcome.as_deref().ok()).unwrap_or_default()

@@ -6,6 +6,7 @@ use std::fs;
 
 use super::draw::{picture, points};
 use super::figure::{Claim, Figure, Findings};
+use super::live_runs::{LiveRuns, MakeLive};
 use super::measure::Measure;
 use super::page::Drawing;
 use super::plot_data::PlotData;
@@ -16,6 +17,22 @@ use tacit_analysis::chart::{Views, table_picture};
 use tacit_runs::RunsError;
 use tacit_runs::store::write_whole;
 use tacit_runs::sweep::Control;
+
+impl LiveRuns {
+    /// Executes the live runs of those `figures` that have any.
+    ///
+    /// # Errors
+    /// If a run cannot be executed.
+    pub fn make(figures: &[Figure], quick: bool, make: &mut dyn MakeLive) -> Result<Self, RunsError> {
+        let mut all = Self::default();
+        for figure in figures {
+            if let Some(outcome) = figure.kind.make_live(quick, make)? {
+                all.0.insert(figure.id.clone(), outcome);
+            }
+        }
+        Ok(all)
+    }
+}
 
 /// Runs `figures`. If a directory is given, draws each of them and a page of all.
 ///

@@ -2,6 +2,7 @@
 
 pub(super) mod measure;
 mod select;
+pub(super) mod shown;
 mod words;
 
 use std::path::Path;
@@ -13,10 +14,9 @@ use super::results::{Observable, Observed, Results, RunContext, file_name};
 use super::schemes::scheme_of_table;
 use measure::Measure;
 use select::Selector;
-use tacit_analysis::chart::Views;
-use tacit_analysis::chart::timeline::TimelineChart;
+use shown::Shown;
 use tacit_runs::RunsError;
-use tacit_runs::air::{AirTrace, Ppdu};
+use tacit_runs::air::AirTrace;
 use tacit_runs::store::Store;
 use tacit_scenario::InputError;
 use tacit_scenario::input::{Section, integer, text};
@@ -36,12 +36,6 @@ pub(super) struct Timeline {
     before: usize,
     /// Total number of PPDUs shown.
     frames: usize,
-}
-
-/// The frames shown, and their run.
-pub(super) struct Shown {
-    ppdus: Vec<Ppdu>,
-    metrics: Vec<Option<f64>>,
 }
 
 impl Timeline {
@@ -100,25 +94,8 @@ impl Kind for Timeline {
     fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Findings, RunsError> {
         let results = Results::new(making, &figure.id, &file_name(&figure.id, ""));
         let shown = self.shown(figure, &results)?;
-        let picture = Some(shown.picture(figure));
+        let picture = Some(shown.picture(&format!("{}: {}", figure.id, figure.title)));
         Ok(Findings { picture, ..Findings::new(Evidence::Frames(shown)) })
-    }
-}
-
-impl Shown {
-    /// Evaluates `measure`.
-    pub fn measured(&self, measure: &Measure) -> Option<f64> {
-        measure.evaluate(&self.ppdus, &self.metrics)
-    }
-
-    fn picture(&self, figure: &Figure) -> Views {
-        let chart = TimelineChart {
-            alt: format!("{}: {}. {}", figure.id, figure.title, words::in_words(&self.ppdus)),
-            lanes: words::lanes(&self.ppdus),
-            exchanges: words::exchanges(&self.ppdus),
-            legend: words::legend(&self.ppdus),
-        };
-        Views::one(chart.picture())
     }
 }
 
