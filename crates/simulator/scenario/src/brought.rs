@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-use crate::scheme::{ALL, AS_WRITTEN, Scheme};
+use crate::scheme::table::{ALL, AS_WRITTEN, Scheme};
 use crate::{InputError, Scenario};
 
 type Change = Arc<dyn Fn(&mut Scenario) + Send + Sync>;

@@ -267,8 +267,8 @@ impl Wifi {
             ack_filter: WifiAckFilter::Off,
             ap_acks: ApAcks::None,
             ofdma: OfdmaPlan::default(),
-            ap_queue: read::DEFAULT_QUEUE.into(),
-            station_queue: read::DEFAULT_QUEUE.into(),
+            ap_queue: keys::queue::DEFAULT_QUEUE.into(),
+            station_queue: keys::queue::DEFAULT_QUEUE.into(),
             multi_link: None,
             bss,
         }

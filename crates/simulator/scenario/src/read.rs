@@ -12,9 +12,8 @@ pub(super) mod tcp;
 mod traffic;
 pub(super) mod wifi;
 
-use tacit_link::QueueLimit;
 use tacit_link::wifi::{LinkAcks, StreamQueues};
-use tacit_packet::units::{Bytes, Duration};
+use tacit_packet::units::Duration;
 
 use self::clients::client_overrides;
 use self::fwp::fwp_section;
@@ -27,11 +26,6 @@ use super::{Adoption, ApAcks, ComparePlan, MAX_CLIENTS, RunPlan, Scenario, WifiA
 use crate::error::InputError;
 use crate::input::{Log, Section, Tree};
 use crate::keys::{fill, run};
-
-/// Largest IP packet in an 802.11 MSDU without A-MSDU: 2304 bytes minus LLC/SNAP (802.11-2020 clause 9.2.4.7).
-const MAX_WIFI_PACKET: Bytes = Bytes(2_296);
-/// Linux's default interface queue length.
-pub(crate) const DEFAULT_QUEUE: QueueLimit = QueueLimit { packets: Some(1_000), bytes: None };
 
 /// The scenario in `tree`.
 pub(super) fn scenario(name: String, source: &str, tree: &Tree) -> Result<Scenario, InputError> {

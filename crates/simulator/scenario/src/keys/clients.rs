@@ -1,8 +1,9 @@
 //! `[[client]]`.
 
 use super::edca::{Of, OfClient};
+use super::entry::{About, Key, Keys, TextKey, Usual, named};
 use super::kind::{ANY_TIME, Choice, Distance, Flag, Given, Own, Whole};
-use super::{About, Key, Keys, TextKey, Usual, named, wifi};
+use super::wifi;
 use crate::input::{Mismatch, Node, Value, integer, metres};
 use crate::{ClientOverride, MAX_CLIENTS};
 use tacit_link::wifi::phy::Standard;

@@ -3,8 +3,8 @@
 use tacit_between::fwp::{Config, Placeholders, repair};
 use tacit_packet::units::{Bytes, Duration};
 
+use super::entry::{About, Keys};
 use super::kind::{Choice, Given, SOME_TIME, Share, Size, Span, Whole};
-use super::{About, Keys};
 use crate::fwp::{FwpPlan, RepairFrom};
 
 /// The defaults.

@@ -5,8 +5,8 @@ use tacit_packet::units::Duration;
 
 use tacit_link::wifi::{HackCarrier, HackRoom};
 
+use super::entry::{About, Field, Keys};
 use super::kind::{Choice, OrNone, Own, Span, Whole, or};
-use super::{About, Field, Keys};
 use crate::input::{Mismatch, Value, byte_count, within};
 use crate::{HackPlan, HackRule, HackVariant};
 use tacit_packet::units::Bytes;

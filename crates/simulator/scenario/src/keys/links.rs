@@ -4,10 +4,10 @@ use tacit_link::queue::{AckFilter, Discipline};
 use tacit_link::wired::PipeConfig;
 use tacit_packet::units::{BitRate, Duration, Instant};
 
+use super::entry::{About, Key, Keys, TextKey, named};
 use super::kind::{ANY_TIME, Choice, Kind as _, Losses, Own, Rate, Share, Span};
-use super::{About, Key, Keys, TextKey, named};
+use super::queue::DEFAULT_QUEUE;
 use crate::input::{Mismatch, Node, Value, text};
-use crate::read::DEFAULT_QUEUE;
 
 /// Maximum number of changes in a rate script.
 const MAX_CHANGES: usize = 100_000;

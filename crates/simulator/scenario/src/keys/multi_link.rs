@@ -6,8 +6,9 @@ use tacit_link::wifi::{
 };
 use tacit_packet::units::Duration;
 
+use super::entry::{About, Field, Key, Keys, TextKey, named};
 use super::kind::{Choice, Given, Own, Span};
-use super::{About, Field, Key, Keys, TextKey, named, wifi};
+use super::wifi;
 use crate::input::{Mismatch, Node, Tree, Value, duration, integer, within};
 use crate::markdown::to_text;
 use crate::{ClientOverride, LinkUse, MultiLinkPlan};
@@ -48,6 +49,9 @@ pub(crate) const COMMON: TextKey = named(TABLE)
     .means("what several links have in common; see [below](#wifimulti-link)")
     .optional()
     .text("a table");
+
+/// The keys of `[wifi]` that are tables of links.
+pub(crate) const IN_WIFI: Keys<()> = &[&LINKS, &COMMON];
 
 type Common = About<MultiLinkPlan>;
 

@@ -1,9 +1,13 @@
 //! Queues given as tables.
 
+use tacit_link::QueueLimit;
 use tacit_packet::units::Duration;
 
+use super::entry::{Key, Keys, named};
 use super::kind::{Choice, Flag, Limit, Span, Whole};
-use super::{Key, Keys, named};
+
+/// Linux's default interface queue length.
+pub(crate) const DEFAULT_QUEUE: QueueLimit = QueueLimit { packets: Some(1_000), bytes: None };
 
 /// The order in which packets leave the queue, and which are dropped before the queue is full.
 #[derive(Clone, Copy, PartialEq, Eq)]

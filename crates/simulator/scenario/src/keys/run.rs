@@ -2,8 +2,8 @@
 
 use tacit_packet::units::Duration;
 
+use super::entry::{About, Key, Keys, named};
 use super::kind::{ANY_TIME, OrNone, Own, SOME_TIME, Span, Whole};
-use super::{About, Key, Keys, named};
 use crate::input::{Mismatch, Value, integer, line, title};
 use crate::{MAX_CLIENTS, MAX_SEEDS, RunPlan};
 

@@ -4,9 +4,9 @@ use tacit_congestion::Algorithm;
 use tacit_packet::units::Duration;
 use tacit_tack_proto::{Config, Lists, LossReports, RateFrom, StartUp, Timing};
 
+use super::entry::{About, Keys};
 use super::kind::{Choice, Flag, Given, Span, Whole};
 use super::tcp::{ACK_DELAY_LIMIT, BUFFER, CONTROLS as TCP_CONTROLS};
-use super::{About, Keys};
 use crate::tack::{AckRule, TackPlan};
 
 /// TACK's own controller, and those of TCP except TCP-RRE, which needs TCP's timestamps.

@@ -11,8 +11,8 @@ use tacit_packet::IpVersion;
 use tacit_packet::units::{Bytes, Duration};
 use tacit_tcp::{AckPolicy, Config, LossDetection, Profile, Recovery, Undo, WindowGrowth};
 
+use super::entry::{About, Key, Keys, named};
 use super::kind::{ANY_TIME, Choice, Flag, Kind as _, NONE, OrNone, Own, Size, Span, Whole, or, quoted};
-use super::{About, Key, Keys, named};
 use crate::input::{Mismatch, Value};
 
 pub(crate) const PROFILE: Key<Choice<Profile>> = named("profile")

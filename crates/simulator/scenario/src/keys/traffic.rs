@@ -6,12 +6,12 @@ use tacit_packet::udp::ReportAfter;
 use tacit_packet::units::{BitRate, Bytes};
 use tacit_sim::setup::{Law, MAX_CONNECTIONS, MAX_OBJECTS};
 
+use super::entry::{About, Key, Keys, named};
 use super::hack::HOST_TIME;
 use super::kind::{
     ANY_TIME, Choice, Flag, Given, Kind as _, OrNone, Own, Rate, SOME_TIME, Size, Span, Whole, or,
 };
 use super::tcp::{BUFFER, CONTROLS};
-use super::{About, Key, Keys, named};
 use crate::MAX_CLIENTS;
 use crate::input::{Mismatch, Value, integer, title};
 use crate::traffic::{ApplicationKind, ApplicationKnobs, Direction, ObjectsPlan, TrafficPlan, Transport};

@@ -10,11 +10,11 @@ use tacit_link::wifi::{
 use tacit_packet::units::{BitRate, Bytes, Duration};
 
 use super::edca::{Of, OfRoles};
+use super::entry::{About, Key, Keys, TextKey, named};
 use super::kind::{
     Choice, Distance, Flag, Kind as _, Losses, Number, OnceFlag, OrNone, Own, Power, PowerRatio, SOME_TIME,
     Size, Span, Whole,
 };
-use super::{About, Key, Keys, TextKey, named};
 use crate::direct;
 use crate::input::{Mismatch, Value, byte_count, duration, standard};
 use crate::{ApAcks, Categories, RateChoice, Wifi, WifiAckFilter};
@@ -601,9 +601,10 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         ),
     &AP_QUEUE,
     &STATION_QUEUE,
-    &super::multi_link::LINKS,
-    &super::multi_link::COMMON,
 ];
+
+/// Largest IP packet in an 802.11 MSDU without A-MSDU: 2304 bytes minus LLC/SNAP (802.11-2020 clause 9.2.4.7).
+pub(crate) const MAX_WIFI_PACKET: Bytes = Bytes(2_296);
 
 pub(crate) const OFDMA: &str = "ofdma";
 pub(crate) const TRIGGERS: &str = "triggers";

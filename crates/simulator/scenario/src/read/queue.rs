@@ -3,12 +3,12 @@
 use tacit_link::queue::{self, CoDelConfig, DualPi2Config, FqCoDelConfig};
 use tacit_link::{QueueConfig, QueueLimit};
 
-use super::DEFAULT_QUEUE;
 use crate::error::InputError;
 use crate::input::{Section, Value, queue_limit};
 use crate::keys::kind::or;
 use crate::keys::queue::{
-    DISCIPLINE, Discipline, ECN, FLOWS, INTERVAL, L4S_THRESHOLD, LIMIT, QUANTUM, RTT_MAX, TARGET,
+    DEFAULT_QUEUE, DISCIPLINE, Discipline, ECN, FLOWS, INTERVAL, L4S_THRESHOLD, LIMIT, QUANTUM, RTT_MAX,
+    TARGET,
 };
 
 /// Limit of Linux's mac80211 (`fq_init`), which there applies to all stations together.

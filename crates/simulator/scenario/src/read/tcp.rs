@@ -5,11 +5,11 @@ use tacit_packet::IpVersion;
 use tacit_packet::units::{Bytes, Duration};
 use tacit_tcp::{self as tcp, AckPolicy, DelayedAcks, LinuxAcks, Profile, Reading, ReceiveAutotuning};
 
-use super::MAX_WIFI_PACKET;
 use crate::AckOptions;
 use crate::error::InputError;
 use crate::input::{Section, byte_count, within};
 use crate::keys::tcp::{Policy, ReceiveBuffer};
+use crate::keys::wifi::MAX_WIFI_PACKET;
 use crate::keys::{fill, tcp as keys};
 
 /// Minimum MTU with room for headers, options and payload, and the minimum MTU of IPv6 (RFC 8200 section 5).

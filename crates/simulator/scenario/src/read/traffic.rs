@@ -4,11 +4,11 @@ use tacit_link::wifi::AccessCategory;
 use tacit_packet::units::Bytes;
 use tacit_tcp as tcp;
 
-use super::MAX_WIFI_PACKET;
 use crate::Wifi;
 use crate::error::InputError;
 use crate::input::Section;
 use crate::keys::kind::Kind as _;
+use crate::keys::wifi::MAX_WIFI_PACKET;
 use crate::keys::{fill, traffic as keys};
 use crate::traffic::{ApplicationKind, Direction, FlowPlan, TrafficPlan, Transport};
 

@@ -1,11 +1,18 @@
 use tacit_between::ack_hold::{AckHoldConfig, HoldLaw};
 use tacit_between::fastack;
+use tacit_link::queue::AckFilter;
 use tacit_link::wifi::ReverseDirection;
 use tacit_sim::Setup;
 use tacit_sim::setup::{ApDriver, ClientDriver};
-use tacit_tcp::Config;
+use tacit_tack_proto::Lists;
+use tacit_tcp::{AckPolicy, Config};
 
+use tacit_congestion::Algorithm;
+use tacit_packet::units::Duration;
+
+use super::table::ALSO;
 use super::*;
+use crate::{AckRule, Transport};
 
 #[test]
 fn a_scheme_changes_only_its_own_knob() {
