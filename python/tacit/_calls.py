@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Integral
-from os import PathLike, fspath
+from os import fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional, Union
+from typing import TYPE_CHECKING, Optional
 
 from . import _native
 from ._errors import checked_seed, checked_seeds
 from ._frames import Frame
 from ._progress import Progress, Told
 from ._results import Comparison, Figure, Result, Run
-from ._scenario import ScenarioLike, Settings, parts
+from ._scenario import AnyPath, ScenarioLike, Settings, counts, parts
 from .experiments import AckPolicy, Controller, Scheduler, SchemeLike, schemes_of
 
 if TYPE_CHECKING:
     from ._sweep import Sweep
 
-AnyPath = Union[str, "PathLike[str]"]
 MakesPolicy = Callable[[], AckPolicy]
 MakesController = Callable[[int, int], Controller]
 MakesScheduler = Callable[[], Scheduler]
@@ -124,7 +122,7 @@ def compare(
         answer = _native.compare(
             source,
             set_,
-            clients=_counts(clients),
+            clients=counts(clients),
             schemes=names,
             own=own,
             mix=None if mix is None else ",".join(f"{name}={count}" for name, count in mix.items()),
@@ -177,7 +175,7 @@ def why(
         answer = _native.why(
             source,
             set_,
-            clients=_counts(clients),
+            clients=counts(clients),
             schemes=list(schemes),
             station=station,
             seeds=checked_seeds(seeds),
@@ -275,8 +273,3 @@ def audit(capture: AnyPath, *, phy: str | None = None, rate: str | None = None, 
     one for each way in which 802.11 frames were sent.
     """
     return Result(_native.audit(fspath(capture), phy, rate, rtt), "flows")
-
-
-def _counts(clients: int | Sequence[int]) -> list[int]:
-    # NumPy's integers are none of Python's.
-    return [int(clients)] if isinstance(clients, (int, Integral)) else list(clients)

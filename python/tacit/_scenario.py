@@ -14,6 +14,7 @@ from ._frames import Frame
 
 Value = Union[str, bool, int, float, None, Sequence[Union[str, bool, int, float]]]
 Settings = Mapping[str, Union[Value, "Settings"]]
+AnyPath = Union[str, "PathLike[str]"]
 
 
 class Scenario:
@@ -143,3 +144,9 @@ def _plain(value: object) -> int | float:
     if isinstance(value, Real):
         return float(value)
     raise TypeError(f"{value!r} is no value of a setting; allowed: text, number, truth, None, or a list of these")
+
+
+def counts(clients: int | Sequence[int]) -> list[int]:
+    """The numbers of clients of a comparison or sweep."""
+    # NumPy's integers are none of Python's.
+    return [int(clients)] if isinstance(clients, (int, Integral)) else list(clients)

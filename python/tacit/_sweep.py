@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
 from . import _native
-from ._calls import AnyPath, _counts
 from ._errors import checked_seeds, refusal
 from ._frames import Cell
 from ._progress import Progress, Told
 from ._results import Result
-from ._scenario import ScenarioLike, Settings, Value, parts, written
+from ._scenario import AnyPath, ScenarioLike, Settings, Value, counts, parts, written
+from ._workers import distribute
 from .experiments import SchemeLike, schemes_of
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def sweep(
         list(itertools.product(*lists)),
         schemes=names,
         own=own,
-        clients=_counts(clients),
+        clients=counts(clients),
         seeds=checked_seeds(seeds),
         directory=fspath(directory),
     )
@@ -173,8 +173,6 @@ def complete(
         if client is None:
             swept: Any = json.loads(native.complete(cache, told).json)
             return Sweep(directory, swept["runs"], swept["reused"], swept["files"])
-        from .dask import distribute
-
         _, reused = native.missing()
         distribute(native, client, told)
     return Sweep(directory, native.runs, reused, native.files)

@@ -12,16 +12,14 @@ True
 
 from __future__ import annotations
 
-from os import PathLike, fspath
-from typing import Union
+from os import fspath
 
 from . import _native
 from ._native import Compressor, Decompressor
 from ._results import Result
+from ._scenario import AnyPath
 
 __all__ = ["Compressor", "Decompressor", "compare", "compress", "decompress", "stats"]
-
-AnyPath = Union[str, "PathLike[str]"]
 
 
 def stats(capture: AnyPath, codec: str = "strict") -> Result:
