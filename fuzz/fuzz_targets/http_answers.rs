@@ -70,7 +70,7 @@ impl<'a> Case<'a> {
 
     /// For each byte passed on: the request, and its position in the file and in the stream. Also how the parsing
     /// ended.
-    fn hear(&self, piece: usize) -> (Vec<(RequestId, u64, u64)>, String) {
+    fn feed(&self, piece: usize) -> (Vec<(RequestId, u64, u64)>, String) {
         let subject = Subject { validator: Validator::Tag("\"v1\"".to_owned()), complete: COMPLETE };
         let (mut answers, mut shape) = (Answers::new(subject), Shape::new(self.single));
         if self.asks {
@@ -107,9 +107,9 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(template.body_len(asked.into_iter()), bytes.len() as u64);
     }
     let Some(case) = Case::read(bytes).filter(|case| !case.wanted.is_empty()) else { return };
-    let heard = case.hear(usize::MAX);
+    let whole = case.feed(usize::MAX);
     for piece in [1, 7] {
-        assert_eq!(case.hear(piece), heard);
+        assert_eq!(case.feed(piece), whole);
     }
     let mut streamed = BTreeSet::new();
     for (id, position, place) in heard.0 {

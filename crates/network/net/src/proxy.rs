@@ -126,7 +126,7 @@ impl Proxy {
     /// If signals cannot be received.
     pub async fn serve_until_signal(
         self,
-        hear: impl Fn(&Served) + Send + Sync + 'static,
+        on_served: impl Fn(&Served) + Send + Sync + 'static,
     ) -> Result<(), NetError> {
         let listen_for =
             |kind| signal(kind).map_err(|error: io::Error| NetError::Argument(error.to_string()));
@@ -138,12 +138,16 @@ impl Proxy {
                 _ = terminate.recv() => (),
             }
         };
-        self.serve(stop, hear).await;
+        self.serve(stop, on_served).await;
         Ok(())
     }
 
     /// Serves until `stop` resolves; requests in progress then have [`Options::grace`] to finish.
-    pub async fn serve(self, stop: impl Future<Output = ()>, hear: impl Fn(&Served) + Send + Sync + 'static) {
+    pub async fn serve(
+        self,
+        stop: impl Future<Output = ()>,
+        on_served: impl Fn(&Served) + Send + Sync + 'static,
+    ) {
         let mut settings = self.options.settings.clone();
         settings.repair.held_max = settings.repair.held_max.min(HELD_MAX);
         let forwarder = Arc::new(Forwarder {
@@ -154,7 +158,7 @@ impl Proxy {
                 proxy: Some(self.address),
             }),
             ports: PORTS.iter().chain(&self.options.ports).copied().collect(),
-            hear: Arc::new(hear),
+            on_served: Arc::new(on_served),
             places: Arc::new(Semaphore::new(self.options.connections_max)),
             patience: self.options.patience,
             tunnels: Arc::new(Semaphore::new(self.options.connections_max)),

@@ -36,7 +36,7 @@ pub struct Forwarder {
     pub settings: Arc<Settings>,
     pub reach: Arc<Reach>,
     pub ports: Vec<u16>,
-    pub hear: OnServed,
+    pub on_served: OnServed,
     /// Slots for requests, each held until the answer ends or is abandoned, and how long a request waits for one. Idle
     /// kept-alive connections hold none.
     pub places: Arc<Semaphore>,
@@ -71,7 +71,7 @@ impl Forwarder {
                     served.status = StatusCode::OK.as_u16();
                     let report = tunnel::Report {
                         served,
-                        hear: Arc::clone(&self.hear),
+                        on_served: Arc::clone(&self.on_served),
                         to_program: Arc::default(),
                         _place: place,
                     };
@@ -87,7 +87,7 @@ impl Forwarder {
                 served.status = answer.status.as_u16();
                 served.repaired = answer.is_repaired;
                 let mut response = Response::new(
-                    Counted::new(answer.body, served, Arc::clone(&self.hear), place).boxed_unsync(),
+                    Counted::new(answer.body, served, Arc::clone(&self.on_served), place).boxed_unsync(),
                 );
                 *response.status_mut() = answer.status;
                 *response.headers_mut() = answer.headers;
@@ -101,7 +101,7 @@ impl Forwarder {
     fn refuse(&self, refusal: Refusal, mut served: Served) -> Response<Reply> {
         served.status = refusal.0.as_u16();
         served.complete = true;
-        (self.hear)(&served);
+        (self.on_served)(&served);
         refusal.response()
     }
 
@@ -223,14 +223,14 @@ impl From<NetError> for Refusal {
 struct Counted {
     body: Body,
     served: Served,
-    hear: OnServed,
+    on_served: OnServed,
     /// Released together with the body.
     _place: OwnedSemaphorePermit,
 }
 
 impl Counted {
-    fn new(body: Body, served: Served, hear: OnServed, place: OwnedSemaphorePermit) -> Self {
-        Self { body, served, hear, _place: place }
+    fn new(body: Body, served: Served, on_served: OnServed, place: OwnedSemaphorePermit) -> Self {
+        Self { body, served, on_served, _place: place }
     }
 }
 
@@ -265,7 +265,7 @@ impl Drop for Counted {
         let counters = self.body.repaired().counters;
         (self.served.holes, self.served.requests) = (counters.holes, counters.requests);
         self.served.complete |= self.body.is_end_stream();
-        (self.hear)(&self.served);
+        (self.on_served)(&self.served);
     }
 }
 

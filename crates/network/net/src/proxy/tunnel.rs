@@ -30,7 +30,7 @@ pub struct Tunnel {
 /// The report of a tunnel, written when it is dropped.
 pub struct Report {
     pub served: Served,
-    pub hear: OnServed,
+    pub on_served: OnServed,
     /// Bytes from the server that the client accepted.
     pub to_program: Arc<AtomicU64>,
     /// Released together with the tunnel.
@@ -40,7 +40,7 @@ pub struct Report {
 impl Drop for Report {
     fn drop(&mut self) {
         self.served.bytes = self.to_program.load(Ordering::Relaxed);
-        (self.hear)(&self.served);
+        (self.on_served)(&self.served);
     }
 }
 
