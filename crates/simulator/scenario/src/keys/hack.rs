@@ -52,8 +52,8 @@ type Hack = About<HackPlan>;
 /// The default of the coding depends on this key.
 pub(crate) const RULE: Field<HackPlan, Choice<HackRule>> = Hack::named("rule")
     .means(
-        "which waiting ACKs ride: every one, as in the paper; or of those that say the same one \
-         in `one-in`, and none where packets take less airtime",
+        "which ACKs ride: every one, as in the paper; or of those that say the same one in \
+         `one-in`, and none where packets take less airtime",
     )
     .described("`\"every\"`; `\"airtime\"` for 802.11ax and 802.11be")
     .field(Choice(&[("every", HackRule::Every), ("airtime", HackRule::Airtime)]), |hack| &mut hack.rule);
@@ -61,9 +61,8 @@ pub(crate) const RULE: Field<HackPlan, Choice<HackRule>> = Hack::named("rule")
 pub(crate) const HACK: Keys<HackPlan> = &[
     &Hack::named("variant")
         .means(
-            "when ACKs wait for a link-layer ACK: never; while the last PPDU announced more \
-             data; also while TCP timestamps announce data; never, but each is a packet too; for \
-             a fixed time",
+            "when ACKs wait for a link-layer ACK: never; while the last PPDU announced more data; \
+             also while TCP timestamps do; never, but each is a packet too; for a fixed time",
         )
         .field(Choice(VARIANTS), |hack| &mut hack.variant),
     &Hack::named("timer")
@@ -72,8 +71,8 @@ pub(crate) const HACK: Keys<HackPlan> = &[
     &RULE,
     &Hack::named("one-in")
         .means(
-            "with `rule = \"airtime\"`: of ACKs that come together and differ in their number \
-             alone, the first, one in this many, and the last ride; 1 thins nothing",
+            "with `rule = \"airtime\"`: of ACKs that say the same the first, one in this many, and \
+             the last ride",
         )
         .field(Whole(1, 1_000), |hack| &mut hack.one_in),
     &Hack::named("coding")
@@ -81,7 +80,7 @@ pub(crate) const HACK: Keys<HackPlan> = &[
         .described("`\"per-ack\"`; `\"batch\"` with `rule = \"airtime\"`")
         .field(Choice(&[("per-ack", Coding::PerAck), ("batch", Coding::Batch)]), |hack| &mut hack.coding),
     &Hack::named("turnaround")
-        .means("time from the reception of data until its compressed ACKs are in the NIC")
+        .means("from the reception of data until its compressed ACKs are in the NIC")
         .field(HOST_TIME, |hack| &mut hack.turnaround),
     &Hack::named("hold-limit")
         .means("longest wait, with every variant")
@@ -96,10 +95,7 @@ pub(crate) const HACK: Keys<HackPlan> = &[
             |hack| &mut hack.appended_limit,
         ),
     &Hack::named("mu-room")
-        .means(
-            "with `wifi.ofdma`: bytes for compressed ACKs in each user's Block Ack; ACKs that do \
-             not fit wait",
-        )
+        .means("with `wifi.ofdma`: bytes for compressed ACKs in each user's Block Ack")
         .field(
             Own {
                 read: mu_room,
@@ -113,8 +109,8 @@ pub(crate) const HACK: Keys<HackPlan> = &[
         ),
     &Hack::named("mu-carrier")
         .means(
-            "with `wifi.ofdma`: compressed ACKs are inside the Block Ack, or behind it in an \
-             Action No Ack frame, 38 bytes longer",
+            "with `wifi.ofdma`: inside the Block Ack, or behind it in an Action No Ack frame, 38 \
+             bytes longer",
         )
         .field(Choice(&[("block-ack", HackCarrier::BlockAck), ("own-mpdu", HackCarrier::OwnMpdu)]), |hack| {
             &mut hack.mu_carrier
