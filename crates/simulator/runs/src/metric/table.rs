@@ -31,13 +31,18 @@ const fn all() -> [Metric; COUNT] {
     metrics
 }
 
+const COMPLETION: &str =
+    "from the start of such a flow until its sink had everything; percentiles are nearest ranks";
+const FIRST_HOST_SHARE: &str = "percent of the bytes delivered that was the first host's, from sample to sample \
+     (`run.sample-interval`), repair included";
+
 const OF_RUNS: &[Metric] = &[
     metric("goodput_bps", "payload that arrived in the measured window, each byte once, all flows", |view| {
         Some(view.outcome.goodput_bps())
     }),
     metric(
         "transfer_goodput_bps",
-        "payload of all flows over the time in which at least one was under way",
+        "payload over the time in which at least one flow was under way",
         |view| Some(view.outcome.transfer_goodput_bps()),
     ),
     metric("download_goodput_bps", "goodput of the flows from the server", |view| view.direction_bps(true)),
@@ -78,35 +83,25 @@ const OF_RUNS: &[Metric] = &[
         let sized = view.has_sized_flows();
         sized.then_some(view.completion_times.len() as f64)
     }),
-    metric(
-        "flow_completion_p50_s",
-        "from the start of such a flow until its sink had everything: median; percentiles are nearest ranks",
-        |view| view.completion_s(50),
-    ),
-    metric("flow_completion_p95_s", "times of flows from start to end: 95th percentile", |view| {
-        view.completion_s(95)
-    }),
-    metric("flow_completion_p99_s", "times of flows from start to end: 99th percentile", |view| {
-        view.completion_s(99)
-    }),
-    metric("flow_completion_mean_s", "times of flows from start to end: mean", |view| {
+    metric("flow_completion_p50_s", COMPLETION, |view| view.completion_s(50)),
+    metric("flow_completion_p95_s", COMPLETION, |view| view.completion_s(95)),
+    metric("flow_completion_p99_s", COMPLETION, |view| view.completion_s(99)),
+    metric("flow_completion_mean_s", COMPLETION, |view| {
         let times = &view.completion_times;
         Some(times.iter().map(|time| time.as_secs_f64()).sum::<f64>() / times.len() as f64)
     }),
-    metric(
-        "first_flow_share",
-        "goodput of the first flow over the mean of all flows': 1 is an equal share",
-        |view| view.first_flow_share(),
-    ),
-    metric("first_flow_goodput_bps", "payload that arrived in the measured window, first flow", |view| {
+    metric("first_flow_share", "goodput of the first flow over the mean of all", |view| {
+        view.first_flow_share()
+    }),
+    metric("first_flow_goodput_bps", "payload of this flow that arrived in the measured window", |view| {
         view.first_flow_goodput_bps()
     }),
-    metric("last_flow_goodput_bps", "payload that arrived in the measured window, last flow", |view| {
+    metric("last_flow_goodput_bps", "payload of this flow that arrived in the measured window", |view| {
         Some(view.outcome.flows.last()?.goodput_bps(view.outcome.measured))
     }),
     metric(
         "first_flow_transfer_goodput_bps",
-        "payload of the first flow from its start to its last byte over that time",
+        "payload of the first flow over the time from its start to its last byte",
         |view| Some(view.outcome.flows.first()?.transfer_goodput_bps()),
     ),
     metric("first_flow_bytes", "bytes of the first flow that arrived in the measured window", |view| {
@@ -120,33 +115,14 @@ const OF_RUNS: &[Metric] = &[
     metric("other_hosts_goodput_bps", "mean goodput of the hosts that do not read the first flow", |view| {
         Some(view.first_host_and_others()?.1)
     }),
-    metric(
-        "first_host_share_least",
-        "percent of the bytes delivered that was the first host's, from sample to sample (`run.sample-interval`), \
-         repair included: the least",
-        |view| view.first_host_share(0),
-    ),
-    metric(
-        "first_host_share_p10",
-        "the first host's percentage, from sample to sample: 10th percentile",
-        |view| view.first_host_share(10),
-    ),
-    metric("first_host_share_p50", "the first host's percentage, from sample to sample: median", |view| {
-        view.first_host_share(50)
+    metric("first_host_share_least", FIRST_HOST_SHARE, |view| view.first_host_share(0)),
+    metric("first_host_share_p10", FIRST_HOST_SHARE, |view| view.first_host_share(10)),
+    metric("first_host_share_p50", FIRST_HOST_SHARE, |view| view.first_host_share(50)),
+    metric("first_host_share_p75", FIRST_HOST_SHARE, |view| view.first_host_share(75)),
+    metric("first_host_share_most", FIRST_HOST_SHARE, |view| view.first_host_share(100)),
+    metric("first_host_goodput_bps", "goodput of the client at the wireless end of the first flow", |view| {
+        Some(view.first_station()?.goodput_bps())
     }),
-    metric(
-        "first_host_share_p75",
-        "the first host's percentage, from sample to sample: 75th percentile",
-        |view| view.first_host_share(75),
-    ),
-    metric("first_host_share_most", "the first host's percentage, from sample to sample: the most", |view| {
-        view.first_host_share(100)
-    }),
-    metric(
-        "first_host_goodput_bps",
-        "goodput of the client at the wireless end of the first flow; metrics of this host only with Wi-Fi",
-        |view| Some(view.first_station()?.goodput_bps()),
-    ),
     metric(
         "first_host_idle_share",
         "share of the time in which nothing waited for this host or was on the air",
@@ -191,19 +167,26 @@ const OF_RUNS: &[Metric] = &[
     metric("retry_share", "retransmissions among MPDU transmissions", |view| {
         view.share(|air| air.retries, |air| air.data_mpdus)
     }),
-    metric("first_try_share", "MPDUs delivered on their first transmission among those delivered", |view| {
-        view.share(|air| air.delivered_first_try, |air| air.delivered_first_try + air.delivered_after_retry)
-    }),
+    metric(
+        "first_try_share",
+        "of the delivered MPDUs, those delivered on their first transmission",
+        |view| {
+            view.share(
+                |air| air.delivered_first_try,
+                |air| air.delivered_first_try + air.delivered_after_retry,
+            )
+        },
+    ),
     metric("ampdu_mean", "MPDUs per PPDU of data, PPDUs of TCP ACKs apart", |view| {
         view.share(|air| air.data_mpdus - air.tcp_ack_ppdu_mpdus, |air| air.data_ppdus - air.tcp_ack_ppdus)
     }),
     metric("ack_ampdu_mean", "TCP ACKs per PPDU of TCP ACKs", |view| {
         view.share(|air| air.tcp_ack_ppdu_acks, |air| air.tcp_ack_ppdus)
     }),
-    metric("queue_delay_p50_us", "median wait in the queue of the busiest station", |view| {
+    metric("queue_delay_p50_us", "wait in the queue of the busiest station", |view| {
         Some(view.busiest()?.queueing_delay_us.p50 as f64)
     }),
-    metric("queue_delay_p95_us", "wait in the queue of the busiest station: 95th percentile", |view| {
+    metric("queue_delay_p95_us", "wait in the queue of the busiest station", |view| {
         Some(view.busiest()?.queueing_delay_us.p95 as f64)
     }),
     metric("queue_drops_per_s", "packets that Wi-Fi queues refused", |view| {
@@ -212,16 +195,11 @@ const OF_RUNS: &[Metric] = &[
     metric("mpdus_dropped_per_s", "MPDUs given up: retry limit or lifetime", |view| {
         view.per_second(|air| air.mpdus_dropped)
     }),
-    metric(
-        "lifetime_drop_share",
-        "packets dropped unsent for age (`wifi.lifetime`), among those that left Wi-Fi queues",
-        |view| {
-            let sent = |air: &StationCounters| {
-                air.delivered_first_try + air.delivered_after_retry + air.unacknowledged
-            };
-            view.share(|air| air.expired_unsent, |air| air.expired_unsent + sent(air))
-        },
-    ),
+    metric("lifetime_drop_share", "packets dropped unsent for age (`wifi.lifetime`)", |view| {
+        let sent =
+            |air: &StationCounters| air.delivered_first_try + air.delivered_after_retry + air.unacknowledged;
+        view.share(|air| air.expired_unsent, |air| air.expired_unsent + sent(air))
+    }),
     metric(
         "silent_flows",
         "flows that delivered nothing in the measured window, excluding ended ones and application flows",
@@ -282,14 +260,12 @@ const OF_RUNS: &[Metric] = &[
     }),
     metric(
         "hack_room_fill",
-        "bytes of compressed TCP ACKs over the bytes that Block Acks to triggers had room for",
+        "bytes of compressed TCP ACKs over the room in Block Acks to triggers",
         |view| view.share(|air| air.filled_room_bytes, |air| air.room_bytes),
     ),
-    metric(
-        "hack_room_short_share",
-        "of these Block Acks, those with too little room for the ACKs that the client held",
-        |view| view.share(|air| air.short_answers, |air| air.roomy_answers),
-    ),
+    metric("hack_room_short_share", "of these Block Acks, those with too little room", |view| {
+        view.share(|air| air.short_answers, |air| air.roomy_answers)
+    }),
     metric("native_acks", "pure TCP ACKs that HACK drivers sent as packets", |view| {
         view.hack(|hack| hack.native_acks)
     }),
@@ -327,7 +303,7 @@ const OF_RUNS: &[Metric] = &[
     metric("tcp_fast_recoveries", "fast recoveries, whole run", |view| view.sent(|end| end.fast_recoveries)),
     metric(
         "acks_per_data_packet",
-        "acknowledgments that receivers sent over the data packets that reached them: TCP, TACK and datagrams with reports, whole run",
+        "acknowledgments sent over the data packets received: TCP, TACK and datagrams with reports, whole run",
         |view| view.acks_per_data_packet(),
     ),
     metric("tcp_acks_sent", "pure ACKs that receivers sent, whole run", |view| {
@@ -380,7 +356,7 @@ const OF_RUNS: &[Metric] = &[
     ),
     metric(
         "one_way_delay_p95_us",
-        "propagation on wired and cellular links and the 95th percentile of the wait in the busiest queue; without Wi-Fi",
+        "propagation and the 95th percentile of the wait in the busiest queue; without Wi-Fi",
         |view| view.one_way_delay_p95_us(),
     ),
     metric(
@@ -442,16 +418,20 @@ const OF_RUNS: &[Metric] = &[
     metric("pages_completed", "pages finished, all users", |view| {
         Some(view.pages.as_ref()?.load_times.len() as f64)
     }),
-    metric("page_load_p50_ms", "from the question for the document to the last byte: median", |view| {
+    metric("page_load_p50_ms", "from the question for the document to the last byte", |view| {
         view.page_load_ms(50)
     }),
-    metric("page_load_p95_ms", "page load times: 95th percentile", |view| view.page_load_ms(95)),
+    metric("page_load_p95_ms", "from the question for the document to the last byte", |view| {
+        view.page_load_ms(95)
+    }),
     metric(
         "page_load_last_ms",
         "load time of the page finished last; of several users, the longest",
         |view| Some(view.pages.as_ref()?.last?.as_secs_f64() * 1e3),
     ),
-    metric("page_load_mean_ms", "page load times: mean", |view| Some(view.pages.as_ref()?.mean_s()? * 1e3)),
+    metric("page_load_mean_ms", "from the question for the document to the last byte, mean", |view| {
+        Some(view.pages.as_ref()?.mean_s()? * 1e3)
+    }),
     metric("frames_played", "frames of videos played, damaged ones included", |view| {
         view.watched(|video| video.frames_played as f64)
     }),
@@ -491,12 +471,12 @@ const OF_RUNS: &[Metric] = &[
     }),
     metric(
         "repair_delay_p50_ms",
-        "from a hole to the release of its last byte: median of the slowest download",
+        "from a hole to the release of its last byte, of the slowest download",
         |view| view.slowest_repair(|delay| delay.p50),
     ),
     metric(
         "repair_delay_p95_ms",
-        "from a hole to the release of its last byte: 95th percentile of the slowest download",
+        "from a hole to the release of its last byte, of the slowest download",
         |view| view.slowest_repair(|delay| delay.p95),
     ),
     metric(
