@@ -76,16 +76,16 @@ fn markdown(table: &str) -> String {
     text
 }
 
-/// The default behind the allowed values; literal ones are code, except for plain numbers.
+/// The default behind the allowed values, and a semicolon; literal ones are code, except for plain numbers.
 fn default_of(row: &Row) -> String {
     let is_number = row.default.bytes().all(|byte| byte.is_ascii_digit());
     if row.default.is_empty() || row.default.starts_with("required") {
         let separator = if row.default.is_empty() { "" } else { "; " };
         format!("{separator}{}", row.default)
     } else if row.literal && !is_number {
-        format!("; default `{}`", row.default)
+        format!("; `{}`", row.default)
     } else {
-        format!("; default {}", row.default)
+        format!("; {}", row.default)
     }
 }
 
