@@ -46,39 +46,35 @@ const OF_RUNS: &[Metric] = &[
         |view| Some(view.outcome.transfer_goodput_bps()),
     ),
     metric("download_goodput_bps", "goodput of the flows from the server", |view| view.direction_bps(true)),
-    metric("upload_goodput_bps", "goodput of the flows to the server", |view| view.direction_bps(false)),
-    metric("least_client_goodput_bps", "goodput of the client that has least", |view| {
-        view.least_client_bps()
-    }),
-    metric("adopters", "clients that use the scheme; these metrics only with `clients.adopters`", |view| {
+    metric("upload_goodput_bps", "of the flows to the server", |view| view.direction_bps(false)),
+    metric("least_client_goodput_bps", "of the client that has least", |view| view.least_client_bps()),
+    metric("adopters", "clients that use the scheme; only with `clients.adopters`", |view| {
         view.outcome.adopters.map(f64::from)
     }),
-    metric("adopter_goodput_bps", "mean goodput of these clients", |view| view.group_bps(Users::Adopters)),
-    metric("adopter_least_goodput_bps", "goodput of the one of them that has least", |view| {
+    metric("adopter_goodput_bps", "mean of these clients", |view| view.group_bps(Users::Adopters)),
+    metric("adopter_least_goodput_bps", "of the one of them that has least", |view| {
         view.group_least_bps(Users::Adopters)
     }),
     metric("adopter_retransmitted_share", "data packets sent again among theirs", |view| {
         view.group_retransmitted_share(Users::Adopters)
     }),
-    metric("adopter_completion_p50_s", "times of their files: median", |view| {
+    metric("adopter_completion_p50_s", "times of their files", |view| {
         view.group_completion_p50_s(Users::Adopters)
     }),
-    metric("other_goodput_bps", "mean goodput of the other clients, which use `stock`", |view| {
+    metric("other_goodput_bps", "mean of the other clients, which use `stock`", |view| {
         view.group_bps(Users::Others)
     }),
-    metric("other_least_goodput_bps", "goodput of the one of the others that has least", |view| {
+    metric("other_least_goodput_bps", "of the one of them that has least", |view| {
         view.group_least_bps(Users::Others)
     }),
-    metric("other_retransmitted_share", "data packets sent again among the others'", |view| {
+    metric("other_retransmitted_share", "data packets sent again among theirs", |view| {
         view.group_retransmitted_share(Users::Others)
     }),
-    metric("other_completion_p50_s", "times of the others' files: median", |view| {
+    metric("other_completion_p50_s", "times of their files", |view| {
         view.group_completion_p50_s(Users::Others)
     }),
     metric("fairness", "Jain's index of the flows' goodput", |view| view.fairness()),
-    metric("transfer_fairness", "Jain's index of the flows' goodput from start to last byte", |view| {
-        view.transfer_fairness()
-    }),
+    metric("transfer_fairness", "the same from start to last byte", |view| view.transfer_fairness()),
     metric("flows_completed", "flows of a fixed size that ended, whole run", |view| {
         let sized = view.has_sized_flows();
         sized.then_some(view.completion_times.len() as f64)
@@ -104,7 +100,7 @@ const OF_RUNS: &[Metric] = &[
         "payload of the first flow over the time from its start to its last byte",
         |view| Some(view.outcome.flows.first()?.transfer_goodput_bps()),
     ),
-    metric("first_flow_bytes", "bytes of the first flow that arrived in the measured window", |view| {
+    metric("first_flow_bytes", "bytes of the first flow in the measured window", |view| {
         Some(view.outcome.flows.first()?.delivered.0 as f64)
     }),
     metric(
@@ -112,7 +108,7 @@ const OF_RUNS: &[Metric] = &[
         "goodput of the host that reads the first flow over the mean of the other hosts'",
         |view| view.first_host_and_others().map(|(own, others)| own / others),
     ),
-    metric("other_hosts_goodput_bps", "mean goodput of the hosts that do not read the first flow", |view| {
+    metric("other_hosts_goodput_bps", "mean of the hosts that do not read the first flow", |view| {
         Some(view.first_host_and_others()?.1)
     }),
     metric("first_host_share_least", FIRST_HOST_SHARE, |view| view.first_host_share(0)),
@@ -123,30 +119,24 @@ const OF_RUNS: &[Metric] = &[
     metric("first_host_goodput_bps", "goodput of the client at the wireless end of the first flow", |view| {
         Some(view.first_station()?.goodput_bps())
     }),
-    metric(
-        "first_host_idle_share",
-        "share of the time in which nothing waited for this host or was on the air",
-        |view| Some(view.first_station()?.idle_share()),
-    ),
-    metric(
-        "first_host_waiting_share",
-        "share of the time in which packets waited for the host's turn on the channel",
-        |view| Some(view.first_station()?.waiting_share()),
-    ),
+    metric("first_host_idle_share", "time in which nothing waited for this host or was on the air", |view| {
+        Some(view.first_station()?.idle_share())
+    }),
+    metric("first_host_waiting_share", "time in which packets waited for the host's turn", |view| {
+        Some(view.first_station()?.waiting_share())
+    }),
     metric(
         "first_host_served_share",
-        "share of the time of the exchanges with it: handshakes, PPDUs, link-layer ACKs, timeouts",
+        "time of the exchanges with it: handshakes, PPDUs, link-layer ACKs, timeouts",
         |view| Some(view.first_station()?.served_share()),
     ),
     metric("first_host_lost_share", "packets in these PPDUs that brought nothing new, over all", |view| {
         Some(view.first_station()?.lost_share())
     }),
-    metric(
-        "first_host_useful_share",
-        "the host's goodput over the bytes of packets that arrived; the rest is headers, repair and duplicates",
-        |view| Some(view.first_station()?.useful_share()),
-    ),
-    metric("first_host_packets_per_ppdu", "packets in a PPDU for this host, or from it", |view| {
+    metric("first_host_useful_share", "its goodput over the bytes of packets that arrived", |view| {
+        Some(view.first_station()?.useful_share())
+    }),
+    metric("first_host_packets_per_ppdu", "packets in a PPDU for it, or from it", |view| {
         Some(view.first_station()?.packets_per_ppdu())
     }),
     metric("tcp_acks_on_air_per_s", "pure ACKs on the air, retransmissions included", |view| {
@@ -213,13 +203,13 @@ const OF_RUNS: &[Metric] = &[
     metric("missed_link_acks_per_s", "ACKs and Block Acks that did not come back", |view| {
         view.per_second(|air| air.missed_link_acks)
     }),
-    metric("augmented_link_acks_per_s", "link-layer ACKs that carried compressed TCP ACKs", |view| {
+    metric("augmented_link_acks_per_s", "link-layer ACKs with compressed TCP ACKs", |view| {
         view.per_second(|air| air.augmented_link_acks)
     }),
     metric("augmented_within_aifs_share", "those of them lengthened by no more than AIFS", |view| {
         view.share(|air| air.augmented_within_aifs, |air| air.augmented_link_acks)
     }),
-    metric("appended_bytes_per_s", "bytes of compressed TCP ACKs on link-layer ACKs", |view| {
+    metric("appended_bytes_per_s", "bytes of compressed TCP ACKs", |view| {
         view.per_second(|air| air.appended_bytes)
     }),
     metric("shared_ppdus_per_s", "PPDUs for several users (OFDMA), collided ones included", |view| {
@@ -278,9 +268,7 @@ const OF_RUNS: &[Metric] = &[
     metric("compression_ratio", "bytes they would have had as IP packets, over the bytes they had", |view| {
         Some(view.hack(|hack| hack.uncompressed_bytes)? / view.hack(|hack| hack.compressed_bytes)?)
     }),
-    metric("flushed_acks", "ACKs held for a link-layer ACK and then sent as packets", |view| {
-        view.hack(|hack| hack.flushed_acks)
-    }),
+    metric("flushed_acks", "ACKs held and then sent as packets", |view| view.hack(|hack| hack.flushed_acks)),
     metric("thinned_acks", "ACKs that gave way to a later one before they rode", |view| {
         view.hack(|hack| hack.thinned_acks)
     }),
@@ -309,7 +297,7 @@ const OF_RUNS: &[Metric] = &[
     metric("tcp_acks_sent", "pure ACKs that receivers sent, whole run", |view| {
         view.received(|end| end.acks_sent)
     }),
-    metric("tcp_data_per_ack", "data packets of connections received per ACK sent, whole run", |view| {
+    metric("tcp_data_per_ack", "data packets received per ACK sent, whole run", |view| {
         Some(view.received(|end| end.data_packets_received)? / view.received(|end| end.acks_sent)?)
     }),
     metric(
@@ -317,27 +305,19 @@ const OF_RUNS: &[Metric] = &[
         "smallest round-trip time of a sender of TACK at the end, the largest of all",
         |view| view.rtt_min_ms(),
     ),
-    metric(
-        "blocked_kb_p50",
-        "kB that a receiver of TACK holds back because others before them are missing: median of the samples",
-        |view| view.blocked_kb(),
-    ),
+    metric("blocked_kb_p50", "kB that a receiver of TACK holds back behind missing ones", |view| {
+        view.blocked_kb()
+    }),
     metric("wired_drops", "packets that queues of wired and cellular links dropped", |view| {
         Some(view.outcome.pipes.iter().map(|pipe| pipe.counters.dropped).sum::<u64>() as f64)
     }),
-    metric(
-        "wired_queue_delay_p95_us",
-        "95th percentile of the wait in the busiest of those queues",
-        |view| view.outcome.pipes.iter().map(|pipe| pipe.queueing_delay_us.p95 as f64).reduce(f64::max),
-    ),
-    metric(
-        "l4s_queue_delay_p99_us",
-        "99th percentile of the wait of L4S packets in the busiest of those that have an AQM",
-        |view| {
-            let delays = view.outcome.pipes.iter().filter_map(|pipe| pipe.l4s_queueing_delay_us);
-            delays.map(|delays| delays.p99 as f64).reduce(f64::max)
-        },
-    ),
+    metric("wired_queue_delay_p95_us", "wait in the busiest of those queues", |view| {
+        view.outcome.pipes.iter().map(|pipe| pipe.queueing_delay_us.p95 as f64).reduce(f64::max)
+    }),
+    metric("l4s_queue_delay_p99_us", "wait of L4S packets in the busiest queue with an AQM", |view| {
+        let delays = view.outcome.pipes.iter().filter_map(|pipe| pipe.l4s_queueing_delay_us);
+        delays.map(|delays| delays.p99 as f64).reduce(f64::max)
+    }),
     metric(
         "first_way_utilisation",
         "use of the fullest wired or cellular link on the first flow's way",
@@ -349,11 +329,9 @@ const OF_RUNS: &[Metric] = &[
     metric("first_way_drops", "packets that queues of those links dropped", |view| {
         Some(view.first_way().map(|pipe| pipe.counters.dropped).sum::<u64>() as f64)
     }),
-    metric(
-        "first_way_queue_delay_p95_us",
-        "95th percentile of the wait in the busiest of those queues",
-        |view| view.first_way().map(|pipe| pipe.queueing_delay_us.p95 as f64).reduce(f64::max),
-    ),
+    metric("first_way_queue_delay_p95_us", "wait in the busiest of those queues", |view| {
+        view.first_way().map(|pipe| pipe.queueing_delay_us.p95 as f64).reduce(f64::max)
+    }),
     metric(
         "one_way_delay_p95_us",
         "propagation and the 95th percentile of the wait in the busiest queue; without Wi-Fi",
@@ -364,23 +342,19 @@ const OF_RUNS: &[Metric] = &[
         "natural logarithm of the first flow's goodput in Mb/s over that delay in ms (Pantheon)",
         |view| Some((view.first_flow_goodput_bps()? / 1e6 / (view.one_way_delay_p95_us()? / 1e3)).ln()),
     ),
-    metric("airtime_data", "airtime of first transmissions of data", |view| view.airtime(AirtimeUse::Data)),
-    metric("airtime_tcp_ack", "airtime of first transmissions of TCP ACKs", |view| {
-        view.airtime(AirtimeUse::TcpAck)
-    }),
-    metric("airtime_retransmission", "airtime of retransmissions", |view| {
-        view.airtime(AirtimeUse::Retransmission)
-    }),
-    metric("airtime_link_ack", "airtime of link-layer ACKs", |view| view.airtime(AirtimeUse::LinkAck)),
-    metric("airtime_protection", "airtime of RTS and CTS", |view| view.airtime(AirtimeUse::Protection)),
-    metric("airtime_compressed_ack", "airtime of compressed TCP ACKs on link-layer ACKs", |view| {
+    metric("airtime_data", "first transmissions of data", |view| view.airtime(AirtimeUse::Data)),
+    metric("airtime_tcp_ack", "first transmissions of TCP ACKs", |view| view.airtime(AirtimeUse::TcpAck)),
+    metric("airtime_retransmission", "retransmissions", |view| view.airtime(AirtimeUse::Retransmission)),
+    metric("airtime_link_ack", "link-layer ACKs", |view| view.airtime(AirtimeUse::LinkAck)),
+    metric("airtime_protection", "RTS and CTS", |view| view.airtime(AirtimeUse::Protection)),
+    metric("airtime_compressed_ack", "compressed TCP ACKs on link-layer ACKs", |view| {
         view.airtime(AirtimeUse::CompressedAck)
     }),
     metric("airtime_acquisition", "time spent winning the channel", |view| {
         view.airtime(AirtimeUse::Acquisition)
     }),
-    metric("airtime_collision", "airtime lost in collisions", |view| view.airtime(AirtimeUse::Collision)),
-    metric("airtime_beacon", "airtime of beacons", |view| view.airtime(AirtimeUse::Beacon)),
+    metric("airtime_collision", "collisions", |view| view.airtime(AirtimeUse::Collision)),
+    metric("airtime_beacon", "beacons", |view| view.airtime(AirtimeUse::Beacon)),
     metric("airtime_idle", "time with nothing to send", |view| view.airtime(AirtimeUse::Idle)),
     metric(
         "tcp_ack_byte_time_ms",
@@ -392,23 +366,17 @@ const OF_RUNS: &[Metric] = &[
         "time that the bytes of compressed TCP ACKs take at the control rate",
         |view| view.millis(|station| station.counters.appended_byte_time),
     ),
-    metric(
-        "tcp_ack_ppdu_time_ms",
-        "PPDUs of nothing but TCP ACKs: first transmissions and repeated ones",
-        |view| {
-            Some(view.spent_on_acks(AirtimeUse::TcpAck)? + view.spent_on_acks(AirtimeUse::Retransmission)?)
-        },
-    ),
+    metric("tcp_ack_ppdu_time_ms", "PPDUs of nothing but TCP ACKs", |view| {
+        Some(view.spent_on_acks(AirtimeUse::TcpAck)? + view.spent_on_acks(AirtimeUse::Retransmission)?)
+    }),
     metric(
         "tcp_ack_acquisition_ms",
         "idle time before those PPDUs won the channel, collisions included",
         |view| view.spent_on_acks(AirtimeUse::Acquisition),
     ),
-    metric(
-        "tcp_ack_backoff_ms",
-        "AIFS and slots drawn for each of them, shared with others or not",
-        |view| view.millis(|station| station.counters.tcp_ack_backoff),
-    ),
+    metric("tcp_ack_backoff_ms", "AIFS and slots drawn for each of them", |view| {
+        view.millis(|station| station.counters.tcp_ack_backoff)
+    }),
     metric("tcp_ack_link_ack_ms", "link-layer ACKs that answer them, and the wait for those", |view| {
         view.spent_on_acks(AirtimeUse::LinkAck)
     }),
@@ -424,11 +392,9 @@ const OF_RUNS: &[Metric] = &[
     metric("page_load_p95_ms", "from the question for the document to the last byte", |view| {
         view.page_load_ms(95)
     }),
-    metric(
-        "page_load_last_ms",
-        "load time of the page finished last; of several users, the longest",
-        |view| Some(view.pages.as_ref()?.last?.as_secs_f64() * 1e3),
-    ),
+    metric("page_load_last_ms", "of the page finished last; of several users, the longest", |view| {
+        Some(view.pages.as_ref()?.last?.as_secs_f64() * 1e3)
+    }),
     metric("page_load_mean_ms", "from the question for the document to the last byte, mean", |view| {
         Some(view.pages.as_ref()?.mean_s()? * 1e3)
     }),
@@ -447,26 +413,20 @@ const OF_RUNS: &[Metric] = &[
         Some(waited / view.watched(|video| video.watched.as_secs_f64())?)
     }),
     metric("fwp_holes", "holes that FWP's shims filled at once", |view| view.fwp(|counters| counters.holes)),
-    metric(
-        "fwp_overdue_holes",
-        "holes left to TCP, and filled once its retransmission was overdue",
-        |view| view.fwp(|counters| counters.overdue_holes),
-    ),
-    metric(
-        "fwp_placeholder_share",
-        "segments that placeholders stood for, among all that were due",
-        |view| {
-            let due = view.fwp(|counters| counters.segments + counters.lost_segments)?;
-            Some(view.fwp(|counters| counters.placeholders)? / due)
-        },
-    ),
+    metric("fwp_overdue_holes", "holes left to TCP and filled once its retransmission was overdue", |view| {
+        view.fwp(|counters| counters.overdue_holes)
+    }),
+    metric("fwp_placeholder_share", "segments that placeholders stood for, among all", |view| {
+        let due = view.fwp(|counters| counters.segments + counters.lost_segments)?;
+        Some(view.fwp(|counters| counters.placeholders)? / due)
+    }),
     metric("fwp_switched_off", "times FWP's shims took losses for congestion", |view| {
         view.fwp(|counters| counters.switched_off)
     }),
     metric("repair_requests", "requests for bytes behind placeholders", |view| {
         view.repaired(|got| got.repair_requests as f64)
     }),
-    metric("repeated_repairs", "of those, the ones whose answer left something open", |view| {
+    metric("repeated_repairs", "of those, the ones that left something open", |view| {
         view.repaired(|got| got.repeated_repairs as f64)
     }),
     metric(
@@ -502,15 +462,11 @@ const OF_RUNS: &[Metric] = &[
     metric("failed_downloads", "downloads given up because a hole stayed open", |view| {
         view.repaired(|got| f64::from(u8::from(got.failure.is_some())))
     }),
-    metric(
-        "video_start_up_ms",
-        "from the start of a video's source to its first frame played, mean",
-        |view| {
-            let started = view.videos.iter().filter_map(|video| video.start_up);
-            let (count, total) =
-                started.fold((0, 0.0), |(count, total), at| (count + 1, total + at.as_secs_f64() * 1e3));
-            Some(total / f64::from(count))
-        },
-    ),
+    metric("video_start_up_ms", "from the start of a video's source to its first frame, mean", |view| {
+        let started = view.videos.iter().filter_map(|video| video.start_up);
+        let (count, total) =
+            started.fold((0, 0.0), |(count, total), at| (count + 1, total + at.as_secs_f64() * 1e3));
+        Some(total / f64::from(count))
+    }),
     metric("events", "events processed, whole run", |view| Some(view.outcome.events as f64)),
 ];
