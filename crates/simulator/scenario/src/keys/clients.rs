@@ -108,11 +108,11 @@ pub(crate) const WIRELESS: Keys<ClientOverride> = &[
     &super::multi_link::CLIENT_LINKS,
     &super::multi_link::CLIENT_MODE,
     &Client::named("leave")
-        .means("time at which it leaves the access point's range")
+        .means("when it leaves the access point's range")
         .described("none")
         .field(Given(ANY_TIME), |client| &mut client.leave),
     &Client::named("back")
-        .means("time at which it returns, after `leave`")
+        .means("when it returns")
         .described("the end of the run")
         .field(Given(ANY_TIME), |client| &mut client.back),
 ];

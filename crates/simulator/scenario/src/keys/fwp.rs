@@ -37,14 +37,14 @@ type Fwp = About<FwpPlan>;
 pub(crate) const FWP: Keys<FwpPlan> = &[
     &Fwp::named("repair")
         .means(
-            "who repairs TCP downloads, pages and videos: TCP; the server, by HTTP range requests. \
+            "who repairs downloads, pages and videos: TCP; the server, by HTTP range requests. \
              Schemes change it",
         )
         .field(Choice(&[("none", None), ("server", Some(RepairFrom::Server))]), |fwp| &mut fwp.repair),
     &Fwp::named("placeholders")
         .means(
-            "what tells the link's holes from congestion: gaps in frame numbers; loss statistics \
-             (`expected-loss`, `margin`), as in the paper",
+            "what tells the link's holes from congestion: loss statistics (`expected-loss`, \
+             `margin`), as in the paper; gaps in frame numbers",
         )
         .described("\"driver\"; \"tcp\" with `wifi.stream-queues = \"independent\"`, where it has to be")
         .field(Choice(&[("tcp", Placeholders::Tcp), ("driver", Placeholders::Driver)]), |fwp| {

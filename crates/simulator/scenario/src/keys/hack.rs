@@ -52,8 +52,8 @@ type Hack = About<HackPlan>;
 /// The default of the coding depends on this key.
 pub(crate) const RULE: Field<HackPlan, Choice<HackRule>> = Hack::named("rule")
     .means(
-        "which ACKs ride: every one, as in the paper; or of those that say the same one in \
-         `one-in`, and none where packets take less airtime",
+        "ACKs that ride: every one, as in the paper; or one in `one-in` of those that say the \
+         same, and none where packets take less airtime",
     )
     .described("`\"every\"`; `\"airtime\"` for 802.11ax and 802.11be")
     .field(Choice(&[("every", HackRule::Every), ("airtime", HackRule::Airtime)]), |hack| &mut hack.rule);
@@ -61,8 +61,8 @@ pub(crate) const RULE: Field<HackPlan, Choice<HackRule>> = Hack::named("rule")
 pub(crate) const HACK: Keys<HackPlan> = &[
     &Hack::named("variant")
         .means(
-            "when ACKs wait for a link-layer ACK: never; while the last PPDU announced more data; \
-             also while TCP timestamps do; never, but each is a packet too; for a fixed time",
+            "ACKs wait for a link-layer ACK: never; while the last PPDU announced more data; also \
+             while TCP timestamps do; never, but each is a packet too; for a fixed time",
         )
         .field(Choice(VARIANTS), |hack| &mut hack.variant),
     &Hack::named("timer")
@@ -70,10 +70,7 @@ pub(crate) const HACK: Keys<HackPlan> = &[
         .field(HOST_TIME, |hack| &mut hack.timer),
     &RULE,
     &Hack::named("one-in")
-        .means(
-            "with `rule = \"airtime\"`: of ACKs that say the same the first, one in this many, and \
-             the last ride",
-        )
+        .means("of ACKs that say the same the first, one in this many, and the last ride")
         .field(Whole(1, 1_000), |hack| &mut hack.one_in),
     &Hack::named("coding")
         .means("each ACK coded by itself, or the ACKs of a frame together")
@@ -86,10 +83,10 @@ pub(crate) const HACK: Keys<HackPlan> = &[
         .means("longest wait, with every variant")
         .field(HOST_TIME, |hack| &mut hack.hold_limit),
     &Hack::named("overtake-limit")
-        .means("longest time in which ACKs overtake other packets of a station that sends nothing")
+        .means("longest time in which ACKs overtake packets of a station that sends nothing")
         .field(HOST_TIME, |hack| &mut hack.overtake_limit),
     &Hack::named("appended-limit")
-        .means("most bytes appended to one link-layer ACK; the rest goes to the next")
+        .means("most bytes on one link-layer ACK; the rest goes to the next")
         .field(
             OrNone(Own { read: bytes, write: |bytes| format!("\"{bytes} B\""), allowed: "16 B to 65535 B" }),
             |hack| &mut hack.appended_limit,

@@ -41,10 +41,8 @@ pub(crate) const RATE_SCRIPT: Key<Own<RateChanges>> = named("rate-script")
 /// The name of the one-way delay in [`COMMON`].
 pub(crate) const DELAY_NAME: &str = "delay";
 
-pub(crate) const RTT: Key<Span> = named("rtt")
-    .means("of the wire, half of it each way, in place of `delay`")
-    .described("twice `delay`")
-    .key(ANY_TIME);
+pub(crate) const RTT: Key<Span> =
+    named("rtt").means("half of it each way, in place of `delay`").described("twice `delay`").key(ANY_TIME);
 
 /// Keys of a wired link in addition to [`COMMON`].
 pub(super) const WIRED: Keys<PipeConfig> = &[&RATE, &RATE_SCRIPT, &RTT];

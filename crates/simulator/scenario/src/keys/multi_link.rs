@@ -53,9 +53,8 @@ type Common = About<MultiLinkPlan>;
 pub(crate) const MULTI_LINK: Keys<MultiLinkPlan> = &[
     &Common::named("mode")
         .means(
-            "what clients can do on their links at once: send and receive on each; send on one \
-             or receive on others; use only the fastest; exchange frames on one at a time, \
-             listening on all",
+            "what clients do at once: send and receive on each link; send on one or receive on \
+             others; use only the fastest; exchange frames on one at a time, listening on all",
         )
         .field(MODES, |plan| &mut plan.mode),
     &Common::named("padding")
@@ -68,8 +67,8 @@ pub(crate) const MULTI_LINK: Keys<MultiLinkPlan> = &[
         }),
     &Common::named("radio-return")
         .means(
-            "`\"emlsr\"`: when a client contends after an exchange: after `transition`, with a \
-             backoff that stood still; or after this time, with one that ran",
+            "`\"emlsr\"`: when a client contends again: after `transition`, with a backoff that \
+             stood still; or after this time, with one that ran",
         )
         .field(Own { read: radio_return, write: write_return, allowed: RETURNS }, |plan| {
             &mut plan.emlsr.radio_return
@@ -82,7 +81,7 @@ pub(crate) const MULTI_LINK: Keys<MultiLinkPlan> = &[
         .field(Span::up_to(Duration::from_millis(9)), |plan| &mut plan.emlsr.medium_sync),
     &SHARE,
     &Common::named("block-acks")
-        .means("whether a Block Ack acknowledges what arrived on its link; or on any, as in ns-3")
+        .means("acknowledge what arrived on its link; or on any, as in ns-3")
         .field(Choice(&[("own-link", BlockAckScope::OwnLink), ("shared", BlockAckScope::Shared)]), |plan| {
             &mut plan.block_acks
         }),
@@ -96,8 +95,8 @@ pub(crate) const MULTI_LINK: Keys<MultiLinkPlan> = &[
 
 pub(crate) const SHARE: Field<MultiLinkPlan, Choice<WindowShare>> = Common::named("share")
     .means(
-        "MPDUs of the common Block Ack window in a PPDU: as many as fit, as in ns-3; at most the link's \
-         part of the sum of rates",
+        "MPDUs of the common window in a PPDU: as many as fit, as in ns-3; at most the link's part \
+         of the sum of rates",
     )
     .field(Choice(&[("greedy", WindowShare::Greedy), ("proportional", WindowShare::Proportional)]), |plan| {
         &mut plan.share

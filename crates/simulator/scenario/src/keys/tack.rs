@@ -69,8 +69,8 @@ pub(crate) const TACK: Keys<TackPlan> = &[
         .field(Choice(&[("rich", Lists::Rich), ("poor", Lists::Poor)]), |tack| &mut tack.config.lists),
     &Tack::named("loss-reports")
         .means(
-            "losses are detected by the receiver, which sends an IACK at once, or by the sender \
-             with the next TACK",
+            "losses are found by the receiver, which sends an IACK at once, or by the sender with \
+             the next TACK",
         )
         .field(Choice(&[("instant", LossReports::Instant), ("with-tack", LossReports::WithTack)]), |tack| {
             &mut tack.config.loss_reports

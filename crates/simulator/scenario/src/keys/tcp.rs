@@ -68,8 +68,8 @@ pub(crate) const BBR_POLICER: Key<Choice<PolicerDetection>> = named("bbr-policer
 /// `None` is `"auto"`.
 pub(crate) const RRE_TARGET: Key<Own<Option<Duration>>> = named("rre-target")
     .means(
-        "buffer delay of TCP-RRE at rates up to 250 kb/s; above, it falls with the square root \
-         of the rate; `auto`: 80 ms",
+        "buffer delay of TCP-RRE up to 250 kb/s; above, it falls with the square root of the rate; \
+         `auto`: 80 ms",
     )
     .is("\"auto\"")
     .key(Own {
@@ -83,8 +83,8 @@ pub(crate) const RRE_TARGET: Key<Own<Option<Duration>>> = named("rre-target")
 
 pub(crate) const RRE_MEMORY: Key<Choice<Memory>> = named("rre-memory")
     .means(
-        "connections that share what TCP-RRE finds out about the uplink: all, as behind one \
-         address; those to the same client; none",
+        "connections that share what TCP-RRE knows of the uplink: all, as behind one address; \
+         those to a client; none",
     )
     .is("\"address\"")
     .key(Choice(&[("address", Memory::Address), ("client", Memory::Client), ("none", Memory::None)]));
@@ -266,15 +266,12 @@ pub(crate) const TCP: Keys<Config> = &[
             &mut tcp.timestamp_tick
         }),
     &Tcp::named("socket-packets")
-        .means(
-            "packets that a receiver's socket holds of those that arrive at once (UDP on Linux: \
-             92); the others are lost",
-        )
+        .means("packets that arrive at once and are not lost (UDP on Linux: 92)")
         .field(OrNone(Whole(1, 1_000_000)), |tcp| &mut tcp.socket_packets),
     &Tcp::named("window-updates")
         .means(
-            "bytes after which room is announced in a packet of its own, as QUIC's MAX_STREAM_DATA \
-             (quinn: 156,250 B); `\"none\"`: in ACKs",
+            "bytes after which a packet announces room, as QUIC's MAX_STREAM_DATA (quinn: 156,250 \
+             B); `\"none\"`: ACKs do",
         )
         .field(
             Own { read: window_updates, write: write_window_updates, allowed: "1 B to 1 GiB, or `\"none\"`" },
@@ -323,8 +320,8 @@ pub(crate) const TCP: Keys<Config> = &[
     &RECEIVE_BUFFER_MAX,
     &Tcp::named("window-growth")
         .means(
-            "of the offered window, where the buffer grows: at once, or by twice the data of each \
-             segment, which `ack-policy = \"linux\"` then acknowledges",
+            "of the offered window: at once, or by twice the data of each segment, which \
+             `ack-policy = \"linux\"` then acknowledges",
         )
         .field(
             Choice(&[("at-once", WindowGrowth::AtOnce), ("by-segment", WindowGrowth::BySegment)]),
@@ -346,7 +343,7 @@ pub(crate) const TCP: Keys<Config> = &[
         .means("lower bound of the RTO's variance term")
         .field(Span::between(Duration::from_millis(1), Duration::from_secs(60)), |tcp| &mut tcp.rto_min),
     &Tcp::named("time-wait")
-        .means("time in which the end that closed first answers")
+        .means("how long the end that closed first answers")
         .field(ANY_TIME, |tcp| &mut tcp.time_wait),
 ];
 

@@ -99,8 +99,8 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
     ),
     &Flow::named("udp-report")
         .means(
-            "the sink reports received datagrams this long after an arrival, or every this many, \
-             in a datagram that counts as a TCP ACK",
+            "the sink reports this long after an arrival, or every this many, in a datagram that \
+             counts as a TCP ACK",
         )
         .field(
             Given(Own {
@@ -118,7 +118,7 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
         .described("as many as fill `tcp.mtu`")
         .field(Given(DATAGRAM), |flow| &mut flow.udp_payload),
     &Flow::named("udp-send-buffer")
-        .means("most bytes that a flow with a `udp-rate` has in its wireless station's queue")
+        .means("most bytes of a flow with a `udp-rate` in its station's queue")
         .field(OrNone(BUFFER), |flow| &mut flow.udp_send_buffer),
     &Flow::named("application")
         .means("source of the flows; see below")

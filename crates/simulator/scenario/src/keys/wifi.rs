@@ -73,8 +73,8 @@ pub(crate) const GUARD_INTERVAL: Key<Choice<GuardInterval>> = named("guard-inter
 
 pub(crate) const LTF: Key<Choice<TrainingField>> = named("ltf")
     .means(
-        "training field of each stream: 3.2, 6.4 or 12.8 us and a guard interval; `1x` with 0.8 \
-         us and not with EHT, `2x` with 0.8 and 1.6, `4x` with 0.8 and 3.2; 802.11ax and be",
+        "training field of a stream: 3.2, 6.4 or 12.8 us and a guard interval: of `1x` 0.8 us and \
+         not with EHT, `2x` 0.8 and 1.6, `4x` 0.8 and 3.2; 802.11ax and be",
     )
     .described("`\"2x\"`; `\"4x\"` with `guard-interval = \"3.2 us\"`")
     .key(Choice(&[
@@ -84,10 +84,7 @@ pub(crate) const LTF: Key<Choice<TrainingField>> = named("ltf")
     ]));
 
 pub(crate) const PACKET_EXTENSION: Key<Choice<PacketExtension>> = named("packet-extension")
-    .means(
-        "longest packet extension; up to 12 us less where the last symbol is not full; 20 us with \
-         802.11be only",
-    )
+    .means("at most; up to 12 us less where the last symbol is not full; 20 us with 802.11be only")
     .described("`\"16 us\"` with 802.11ax and be")
     .key(Choice(&[
         ("0 us", PacketExtension::Us0),
@@ -97,7 +94,7 @@ pub(crate) const PACKET_EXTENSION: Key<Choice<PacketExtension>> = named("packet-
     ]));
 
 pub(crate) const CODING: Key<Choice<Coding>> = named("coding")
-    .means("code of the data field; `bcc` as simulators without LDPC; 802.11ax and be")
+    .means("code of the data field; `bcc` as simulators without LDPC")
     .described("`\"ldpc\"` with 802.11ax and be")
     .key(Choice(&[("ldpc", Coding::Ldpc), ("bcc", Coding::Bcc)]));
 
@@ -153,10 +150,7 @@ pub(crate) const LINK_ACK_ERROR: Key<Losses> = named("link-ack-error")
     .key(Losses);
 
 pub(crate) const SNR: Key<PowerRatio> = named("snr")
-    .means(
-        "signal-to-noise ratio in the channel of `rate`, both ways; see \
-         [wifi-model.md](../references/wifi-model.md#noise)",
-    )
+    .means("in the channel of `rate`, both ways; see [wifi-model.md](../references/wifi-model.md#noise)")
     .described("no noise")
     .key(PowerRatio(-20_000, 100_000));
 
@@ -172,8 +166,8 @@ pub(crate) const DIRECT_SNR: Key<PowerRatio> = named("direct-snr")
 
 pub(crate) const DIRECT_DISTANCE: Key<Distance> = named("direct-distance")
     .means(
-        "of every direct link; required, or `direct-snr`, where an end has an `snr` or `distance` \
-         and not both have a `position`",
+        "of every direct link; one of the two is required where an end has an `snr` or `distance` \
+         and not both a `position`",
     )
     .described("of their `position`s")
     .key(Distance);
@@ -223,8 +217,8 @@ pub(crate) const LINK_ACK_CHOICE: Choice<BothWays<LinkAcks>> = Choice(&[
 /// The value is true if grants are enabled.
 pub(crate) const REVERSE_DIRECTION: Key<Choice<bool>> = named("reverse-direction")
     .means(
-        "whether the station that acknowledges a data PPDU may send one of its own in the same \
-         TXOP; 802.11n and ac; schemes change it; see \
+        "whether the station that acknowledges a data PPDU may send one in the same TXOP; 802.11n \
+         and ac; schemes change it; see \
          [wifi-model.md](../references/wifi-model.md#reverse-direction)",
     )
     .is("\"off\"")
@@ -271,9 +265,9 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     &MPDU_ERROR,
     &W::named("rate-control")
         .means(
-            "`minstrel` adapts to losses; `ideal` is the mode with the highest TCP goodput at the \
-             client's `snr` or `distance`; both up to the width and streams of `rate`; `rate = \
-             \"ideal\"` chooses among all modes",
+            "`minstrel` adapts to losses; `ideal` has the highest TCP goodput at the client's \
+             `snr` or `distance`; both up to width and streams of `rate`; `rate = \"ideal\"` \
+             chooses among all modes",
         )
         .field(
             Choice(&[
@@ -291,8 +285,8 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     &DISTANCE,
     &W::named("direct-links")
         .means(
-            "clients with a direct link (TDLS); `all`: those with `station-to-station` traffic; \
-             see [wifi-model.md](../references/wifi-model.md#from-client-to-client)",
+            "with a direct link (TDLS); `all`: those with `station-to-station` traffic; see \
+             [wifi-model.md](../references/wifi-model.md#from-client-to-client)",
         )
         .field(
             Own { read: direct::pairs, write: direct::write_pairs, allowed: direct::PAIRS_ALLOWED },
@@ -345,8 +339,8 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         .field(Whole(2, 1024), |wifi| &mut wifi.bss.block_ack_window),
     &W::named(STREAM_QUEUES)
         .means(
-            "all spatial streams carry one aggregate, as in the standard; or one each, with losses \
-             of its own (802.11n and ac, a fixed rate, not with `[hack]` or `ap-acks`); see \
+            "spatial streams carry one aggregate, as in the standard; or one each, with own losses \
+             (802.11n and ac, a fixed rate, not with `[hack]` or `ap-acks`); see \
              [fwp-mac.md](../design/fwp-mac.md). Schemes change it",
         )
         .field(
@@ -396,10 +390,10 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         .field(OfRoles(Of::Aifsn), |wifi| &mut wifi.edca.aifsn),
     &W::named(LINK_ACKS)
         .means(
-            "data with link-layer ACKs: all, that of clients, that to clients, or none; \
-             `deferred`: as `uplink-only`, but clients request missing frames. 802.11n and ac, a \
-             fixed rate, not with `[hack]`, `reverse-direction` or `ap-acks`; see \
-             [fwp-mac.md](../design/fwp-mac.md). Schemes change it",
+            "data with link-layer ACKs: all, from clients, to clients, none; `deferred`: from \
+             clients, which request missing frames. 802.11n and ac, a fixed rate, not with \
+             `[hack]`, `reverse-direction` or `ap-acks`; see [fwp-mac.md](../design/fwp-mac.md). \
+             Schemes change it",
         )
         .field(LINK_ACK_CHOICE, |wifi| &mut wifi.link_acks),
     &W::named("repair-buffer")
@@ -501,9 +495,9 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         }),
     &W::named(OFDMA)
         .means(
-            "802.11ax: the access point sends to several clients at once, whose Block Acks answer \
-             a trigger behind the PPDU or in each A-MPDU, requests, or a TRS Control field, or \
-             come with their data; see [wifi-model.md](../references/wifi-model.md#ofdma)",
+            "802.11ax: the access point sends to several clients at once; Block Acks answer a \
+             trigger behind the PPDU or in each A-MPDU, requests, or a TRS Control field, or come \
+             with data; see [wifi-model.md](../references/wifi-model.md#ofdma)",
         )
         .field(
             Choice(&[
@@ -524,8 +518,8 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         .field(Whole(2, OfdmaConfig::MOST_USERS), |wifi| &mut wifi.ofdma.config.max_users),
     &W::named("ofdma-sharing")
         .means(
-            "how many clients share a PPDU: as many as bring the most bytes; or as ns-3, all with \
-             data that leave no unit over",
+            "clients in a PPDU: as many as bring the most bytes; or as ns-3, all with data that \
+             leave no unit over",
         )
         .field(Choice(&[("goodput", Sharing::Goodput), ("most", Sharing::Most)]), |wifi| {
             &mut wifi.ofdma.config.sharing
@@ -543,9 +537,9 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     ),
     &W::named(TRIGGERS)
         .means(
-            "with `ofdma`: which clients the access point asks for packets: none; those just \
-             sent data, or that report packets; those that send over 100 packets a second, while \
-             two do, or report packets; all; none by name (`random-access-units`)",
+            "with `ofdma`: clients asked for packets: none; those just sent data, or that report \
+             packets; those that send over 100 packets a second, while two do, or report packets; \
+             all; none by name (`random-access-units`)",
         )
         .field(
             Choice(&[
@@ -565,8 +559,8 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         .field(Whole(0, OfdmaConfig::MOST_USERS), |wifi| &mut wifi.ofdma.config.random_access_units),
     &W::named("mu-edca")
         .means(
-            "with `triggers`: how a client contends for 2.1 s after it answered one: as before; \
-             with AIFSN 8 and windows from 511; not at all",
+            "with `triggers`: how a client contends for 2.1 s after an answer: as before; with \
+             AIFSN 8 and windows from 511; not at all",
         )
         .field(
             Choice(&[("off", MuEdca::Off), ("openwrt", MuEdca::OpenWrt), ("silent", MuEdca::Silent)]),
