@@ -385,7 +385,7 @@ mod tests {
         assert_eq!(sample, Sample { goodput_bps: 113_736_336.0, simulated_s: 14.0, cpu_s: 3.5 });
         assert_eq!(
             Spread::from_values([sample.cpu_ms_per_s()]).map(|spread| spread.text(0)).as_deref(),
-            Some("250 (250 to 250)")
+            Some("250 (250–250)")
         );
     }
 

@@ -22,7 +22,7 @@ impl Spread {
     /// With `digits` behind the point.
     pub fn text(self, decimals: usize) -> String {
         let Self { median, least, largest } = self;
-        format!("{median:.decimals$} ({least:.decimals$} to {largest:.decimals$})")
+        format!("{median:.decimals$} ({least:.decimals$}–{largest:.decimals$})")
     }
 }
 
@@ -60,14 +60,14 @@ mod tests {
         let (theirs, ours) = ([10.0, 100.0, 12.0], [5.0, 50.0, 4.0]);
         let ratio = ratios(&theirs, &ours, |value| Some(*value)).unwrap();
         assert_eq!(ratio, Spread { median: 2.0, least: 2.0, largest: 3.0 });
-        assert_eq!(ratio.text(1), "2.0 (2.0 to 3.0)");
+        assert_eq!(ratio.text(1), "2.0 (2.0–3.0)");
     }
 
     #[test]
     fn a_pair_without_one_of_its_values_does_not_count() {
         let (ours, theirs) = ([Some(4.0), None, Some(9.0)], [Some(2.0), Some(1.0), Some(3.0)]);
         let ratio = ratios(&ours, &theirs, |value| *value).unwrap();
-        assert_eq!(ratio.text(1), "2.5 (2.0 to 3.0)");
+        assert_eq!(ratio.text(1), "2.5 (2.0–3.0)");
         assert_eq!(Spread::from_values([]), None);
     }
 

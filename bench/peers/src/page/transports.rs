@@ -236,7 +236,7 @@ mod tests {
             "{}",
             goal_for(2.1)
         );
-        assert!(goal_for(1.5).contains("is reached: TACK takes 0.50 (0.50 to 0.50) of it."));
+        assert!(goal_for(1.5).contains("is reached: TACK takes 0.50 (0.50–0.50) of it."));
         // Without quinn there is nothing to compare.
         assert_eq!(goal(&[row(Stack::Tack, 1.0)]), PROFILE);
     }

@@ -6,7 +6,6 @@ use super::measure::{Bulk, Round, measured, times_ms};
 use super::roster::{LEFT_OUT, PLACES, Place, Wanted};
 use super::{Row, Stored};
 use crate::page::Measurement;
-use crate::page::machine::Run;
 use crate::page::spread::{Spread, ratios};
 use crate::page::table::{Table, dash, filled, middle, whole};
 
@@ -41,9 +40,9 @@ const HOW: &str = "Each row is a client and a server of one stack at the ends of
     then objects, each over a connection of its own. Times are in ms, from the attempt to connect to the last byte, the median and the 95th \
     percentile (nearest rank); goodput counts from there, too. ACKs are packets up per 100 packets down, counted by the hop. ACK airtime is the \
     client's part of the airtime that stations used. A page is ten objects of 20 kB: the first, then nine at once. Processor time is that of both \
-    ends. A run that was late has a dash, after a second try. In programs of your own (the last form) every transfer is a process, whose start \
-    counts. Each place lists when its rows were measured (UTC), by which version of tacit, the load average after them, and the share of the \
-    processors that other programs had; the JSON has more. Ratios (of times: medians) in bold are beyond their limit.";
+    ends. A run that was late has a dash, after a second try. In programs of your own (the last form) the start of a process counts. Each place has \
+    the time (UTC), the load average after its rows and the share of the processors that other programs had; the JSON has those of each row, its \
+    rounds and the version. Ratios (of times: medians) in bold are beyond their limit.";
 
 fn meaning(place: &Place) -> String {
     let Place { meaning, scenario, assignments, background, bulk_bytes, times, .. } = place;
@@ -55,15 +54,17 @@ fn meaning(place: &Place) -> String {
     )
 }
 
-/// When the rows were measured. What else ran is in the results.
+/// When the rows were measured, and the least and the largest of what else ran. The results have each.
 fn runs(rows: &[Row]) -> String {
-    let run = |row: &Row| {
-        let Run { began, version, load: [_, after], others, .. } = &row.run;
-        let others = others.map_or_else(String::new, |others| format!(", others {:.0} %", others * 100.0));
-        format!("* {began}, {version}: rounds {}, load {after:.1}{others}\n", row.rounds.len())
+    let began: BTreeSet<&str> = rows.iter().map(|row| row.run.began.as_str()).collect();
+    let (first, last) = (began.first().unwrap_or(&""), began.last().unwrap_or(&""));
+    let range = |spread: Option<Spread>| {
+        spread.map_or_else(dash, |Spread { least, largest, .. }| format!("{least:.0} to {largest:.0}"))
     };
-    let all: BTreeSet<String> = rows.iter().map(run).collect();
-    all.into_iter().collect::<String>() + "\n"
+    let load = range(Spread::from_values(rows.iter().map(|row| row.run.load[1])));
+    let others = rows.iter().filter_map(|row| row.run.others).map(|share| share * 100.0);
+    let others = range(Spread::from_values(others));
+    format!("Measured {first} to {last}, load {load}, others {others} %.\n\n")
 }
 
 /// The rows of a place.

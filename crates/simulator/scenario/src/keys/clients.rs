@@ -32,10 +32,8 @@ pub(crate) const ACCESS_CATEGORY: Key<Choice<AccessCategory>> = Key {
     ..super::traffic::ACCESS_CATEGORY
 };
 
-pub(crate) const COUNT: Key<Whole> = named("count")
-    .means("number of consecutive clients with these settings; each has its own number, for `hidden-from`")
-    .is("1")
-    .key(Whole(1, MAX_CLIENTS));
+pub(crate) const COUNT: Key<Whole> =
+    named("count").means("consecutive clients with these settings").is("1").key(Whole(1, MAX_CLIENTS));
 
 pub(crate) const STANDARD: Key<Own<Standard>> = Key {
     usual: Usual::Described("as in `[wifi]`"),
@@ -70,7 +68,7 @@ pub(crate) const WIRELESS: Keys<ClientOverride> = &[
     &as_in_wifi(wifi::STATION_QUEUE.name, FOR_THIS),
     &ACCESS_CATEGORY,
     &Client::named("position")
-        .means("metres east and north of the access point, for `distance` and `carrier-sense`")
+        .means("east and north of the access point, for `distance` and `carrier-sense`")
         .described("none")
         .field(
             Given(Own::<Position> {
@@ -80,16 +78,14 @@ pub(crate) const WIRELESS: Keys<ClientOverride> = &[
             }),
             |client| &mut client.position,
         ),
-    &Client::named("hidden-from")
-        .means("clients that do not hear this one, and vice versa; all hear the access point")
-        .field(
-            Own {
-                read: client_list,
-                write: |clients| format!("{:?}", clients.iter().map(|index| index + 1).collect::<Vec<_>>()),
-                allowed: "numbers of clients from 1, such as `[2, 3]`",
-            },
-            |client| &mut client.hidden_from,
-        ),
+    &Client::named("hidden-from").means("clients that do not hear this one, and vice versa").field(
+        Own {
+            read: client_list,
+            write: |clients| format!("{:?}", clients.iter().map(|index| index + 1).collect::<Vec<_>>()),
+            allowed: "numbers of clients from 1, such as `[2, 3]`",
+        },
+        |client| &mut client.hidden_from,
+    ),
     &Client::named(wifi::CW_MIN)
         .means(SELFISH)
         .described("as in `[wifi]`")
@@ -113,11 +109,11 @@ pub(crate) const WIRELESS: Keys<ClientOverride> = &[
     &super::multi_link::CLIENT_LINKS,
     &super::multi_link::CLIENT_MODE,
     &Client::named("leave")
-        .means("time at which it leaves the access point's range, without notice")
+        .means("when it leaves the access point's range")
         .described("none")
         .field(Given(ANY_TIME), |client| &mut client.leave),
     &Client::named("back")
-        .means("time at which it returns, after `leave`")
+        .means("when it returns")
         .described("the end of the run")
         .field(Given(ANY_TIME), |client| &mut client.back),
 ];

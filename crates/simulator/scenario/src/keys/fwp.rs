@@ -37,14 +37,14 @@ type Fwp = About<FwpPlan>;
 pub(crate) const FWP: Keys<FwpPlan> = &[
     &Fwp::named("repair")
         .means(
-            "sender of the repairs of TCP downloads, pages and videos: TCP itself; the server, \
-             by HTTP range requests. Schemes change it",
+            "who repairs downloads, pages and videos: TCP; the server, by HTTP range requests. \
+             Schemes change it",
         )
         .field(Choice(&[("none", None), ("server", Some(RepairFrom::Server))]), |fwp| &mut fwp.repair),
     &Fwp::named("placeholders")
         .means(
-            "how the link's holes differ from congestion: by gaps in frame numbers; by loss \
-             statistics (`expected-loss`, `margin`), as in the paper",
+            "what tells the link's holes from congestion: loss statistics (`expected-loss`, \
+             `margin`), as in the paper; gaps in frame numbers",
         )
         .described("\"driver\"; \"tcp\" with `wifi.stream-queues = \"independent\"`, where it has to be")
         .field(Choice(&[("tcp", Placeholders::Tcp), ("driver", Placeholders::Driver)]), |fwp| {
@@ -55,25 +55,19 @@ pub(crate) const FWP: Keys<FwpPlan> = &[
         .described("the frames that the driver misses in the same round trip")
         .field(Given(Share), |fwp| &mut fwp.expected_loss),
     &Fwp::named("settle")
-        .means("time that data behind a hole waits for reordering before the hole is filled")
+        .means("time before a hole is filled")
         .field(Span::up_to(Duration::from_secs(1)), |fwp| &mut fwp.shim.settle),
     &Fwp::named("margin")
-        .means(
-            "standard deviations by which losses may exceed `expected-loss` before they count as \
-             congestion; 0 is the paper's comparison",
-        )
+        .means("standard deviations by which losses may exceed `expected-loss`; 0 is the paper's comparison")
         .field(Whole(0, 10), |fwp| &mut fwp.margin),
     &Fwp::named("overdue")
-        .means(
-            "age, in percent of the round trip, at which a hole left to TCP is filled, if later \
-             data has overtaken its retransmission; 0 is never",
-        )
+        .means("age, in percent of the round trip, at which a hole left to TCP is filled; 0 is never")
         .field(Whole(0, 10_000), |fwp| &mut fwp.shim.overdue_percent),
     &Fwp::named("holes-max")
-        .means("largest number of unrepaired holes per flow; further ones are left to TCP")
+        .means("most unrepaired holes per flow; further ones are left to TCP")
         .field(Whole(1, 1 << 20), |fwp| &mut fwp.shim.most_holes),
     &Fwp::named("hole-bytes-max")
-        .means("largest number of bytes in unrepaired holes per flow")
+        .means("most bytes in unrepaired holes per flow")
         .field(Size(1, 1 << 40), |fwp| &mut fwp.shim.most_hole_bytes),
     &Fwp::named("patience")
         .means("age after which a hole no longer counts as unrepaired")
@@ -82,7 +76,7 @@ pub(crate) const FWP: Keys<FwpPlan> = &[
         .means("interval for counting losses before timestamps have shown a round trip")
         .field(SOME_TIME, |fwp| &mut fwp.shim.round_trip),
     &Fwp::named("connections")
-        .means("repair connections per download, and per connection of a page or video")
+        .means("repair connections of a download, or of a page's or video's connection")
         .field(Whole(1, 64), |fwp| &mut fwp.connections),
     &Fwp::named("request-size").means("size of a request").field(HEAD, |fwp| &mut fwp.request_size),
     &Fwp::named("head-size").means("size of an answer's head").field(HEAD, |fwp| &mut fwp.head_size),
@@ -96,6 +90,6 @@ pub(crate) const FWP: Keys<FwpPlan> = &[
         .means("age of a hole at which the download fails")
         .field(SOME_TIME, |fwp| &mut fwp.deadline),
     &Fwp::named("reorder-buffer")
-        .means("most bytes that wait behind holes; beyond that, TCP's window closes")
+        .means("most bytes that wait behind holes")
         .field(Size(1 << 16, 1 << 40), |fwp| &mut fwp.reorder_buffer),
 ];

@@ -52,8 +52,8 @@ type Hack = About<HackPlan>;
 /// The default of the coding depends on this key.
 pub(crate) const RULE: Field<HackPlan, Choice<HackRule>> = Hack::named("rule")
     .means(
-        "which waiting ACKs ride: every one, as in the paper; or of those that say the same one \
-         in `one-in`, and none where packets take less airtime",
+        "ACKs that ride: every one, as in the paper; or one in `one-in` of those that say the \
+         same, and none where packets take less airtime",
     )
     .described("`\"every\"`; `\"airtime\"` for 802.11ax and 802.11be")
     .field(Choice(&[("every", HackRule::Every), ("airtime", HackRule::Airtime)]), |hack| &mut hack.rule);
@@ -61,9 +61,8 @@ pub(crate) const RULE: Field<HackPlan, Choice<HackRule>> = Hack::named("rule")
 pub(crate) const HACK: Keys<HackPlan> = &[
     &Hack::named("variant")
         .means(
-            "when ACKs wait for a link-layer ACK: never; while the last PPDU announced more \
-             data; also while TCP timestamps announce data; never, but each is a packet too; for \
-             a fixed time",
+            "ACKs wait for a link-layer ACK: never; while the last PPDU announced more data; also \
+             while TCP timestamps do; never, but each is a packet too; for a fixed time",
         )
         .field(Choice(VARIANTS), |hack| &mut hack.variant),
     &Hack::named("timer")
@@ -71,35 +70,29 @@ pub(crate) const HACK: Keys<HackPlan> = &[
         .field(HOST_TIME, |hack| &mut hack.timer),
     &RULE,
     &Hack::named("one-in")
-        .means(
-            "with `rule = \"airtime\"`: of ACKs that come together and differ in their number \
-             alone, the first, one in this many, and the last ride; 1 thins nothing",
-        )
+        .means("of ACKs that say the same the first, one in this many, and the last ride")
         .field(Whole(1, 1_000), |hack| &mut hack.one_in),
     &Hack::named("coding")
         .means("each ACK coded by itself, or the ACKs of a frame together")
         .described("`\"per-ack\"`; `\"batch\"` with `rule = \"airtime\"`")
         .field(Choice(&[("per-ack", Coding::PerAck), ("batch", Coding::Batch)]), |hack| &mut hack.coding),
     &Hack::named("turnaround")
-        .means("time from the reception of data until its compressed ACKs are in the NIC")
+        .means("from the reception of data until its compressed ACKs are in the NIC")
         .field(HOST_TIME, |hack| &mut hack.turnaround),
     &Hack::named("hold-limit")
         .means("longest wait, with every variant")
         .field(HOST_TIME, |hack| &mut hack.hold_limit),
     &Hack::named("overtake-limit")
-        .means("longest time in which ACKs overtake other packets of a station that sends nothing")
+        .means("longest time in which ACKs overtake packets of a station that sends nothing")
         .field(HOST_TIME, |hack| &mut hack.overtake_limit),
     &Hack::named("appended-limit")
-        .means("most bytes appended to one link-layer ACK; the rest goes to the next")
+        .means("most bytes on one link-layer ACK; the rest goes to the next")
         .field(
             OrNone(Own { read: bytes, write: |bytes| format!("\"{bytes} B\""), allowed: "16 B to 65535 B" }),
             |hack| &mut hack.appended_limit,
         ),
     &Hack::named("mu-room")
-        .means(
-            "with `wifi.ofdma`: bytes for compressed ACKs in each user's Block Ack; ACKs that do \
-             not fit wait",
-        )
+        .means("with `wifi.ofdma`: bytes for compressed ACKs in each user's Block Ack")
         .field(
             Own {
                 read: mu_room,
@@ -113,8 +106,8 @@ pub(crate) const HACK: Keys<HackPlan> = &[
         ),
     &Hack::named("mu-carrier")
         .means(
-            "with `wifi.ofdma`: compressed ACKs are inside the Block Ack, or behind it in an \
-             Action No Ack frame, 38 bytes longer",
+            "with `wifi.ofdma`: inside the Block Ack, or behind it in an Action No Ack frame, 38 \
+             bytes longer",
         )
         .field(Choice(&[("block-ack", HackCarrier::BlockAck), ("own-mpdu", HackCarrier::OwnMpdu)]), |hack| {
             &mut hack.mu_carrier

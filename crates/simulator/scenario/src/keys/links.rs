@@ -30,10 +30,7 @@ pub(crate) const RATE: Key<Rate> = named("rate").means("of the wire").is("\"1Gbp
 pub(crate) type RateChanges = Vec<(Instant, Option<BitRate>)>;
 
 pub(crate) const RATE_SCRIPT: Key<Own<RateChanges>> = named("rate-script")
-    .means(
-        "rate from each time on: `[[\"5 s\", \"10Mbps\"], [\"7 s\", \"off\"], [\"8 s\", \
-         \"20Mbps\"]]`; the last entry must be a rate",
-    )
+    .means("rate from each time on: `[[\"5 s\", \"10Mbps\"], [\"7 s\", \"off\"], [\"8 s\", \"20Mbps\"]]`")
     .described("none")
     .key(Own {
         read: rate_changes,
@@ -44,10 +41,8 @@ pub(crate) const RATE_SCRIPT: Key<Own<RateChanges>> = named("rate-script")
 /// The name of the one-way delay in [`COMMON`].
 pub(crate) const DELAY_NAME: &str = "delay";
 
-pub(crate) const RTT: Key<Span> = named("rtt")
-    .means("round-trip time of the wire, half of it each way, in place of `delay`")
-    .described("twice `delay`")
-    .key(ANY_TIME);
+pub(crate) const RTT: Key<Span> =
+    named("rtt").means("half of it each way, in place of `delay`").described("twice `delay`").key(ANY_TIME);
 
 /// Keys of a wired link in addition to [`COMMON`].
 pub(super) const WIRED: Keys<PipeConfig> = &[&RATE, &RATE_SCRIPT, &RTT];
@@ -55,9 +50,8 @@ pub(super) const WIRED: Keys<PipeConfig> = &[&RATE, &RATE_SCRIPT, &RTT];
 const fn trace(name: &'static str) -> Key<Own<String>> {
     named(name)
         .means(
-            "traces towards the clients and back: a path relative to the scenario's file, or \
-             `\"lte-synthetic.down\"`, `\"lte-synthetic.up\"`; a hash behind the path \
-             (`blake3:…`) must match",
+            "a path relative to the scenario's file, or `\"lte-synthetic.down\"`, \
+             `\"lte-synthetic.up\"`; a hash behind the path (`blake3:…`) must match",
         )
         .described("required")
         .key(Own { read: text, write: String::clone, allowed: "a name or path" })
@@ -83,31 +77,25 @@ pub(crate) fn ack_filter_text(filter: AckFilter) -> String {
 }
 
 pub(crate) const QUEUE: TextKey = named("queue")
-    .means(
-        "waiting packets, without the one in transmission: a limit, or a table with a \
-         [discipline](#queue-disciplines)",
-    )
+    .means("a limit of waiting packets, or a table with a [discipline](#queue-disciplines)")
     .is("\"1000 packets\"")
     .text("a queue");
 
 pub(crate) const DROP: Key<Choice<Discipline>> = named("drop")
-    .means("packet that a full queue drops: the arriving one, or the oldest; only with a limit")
+    .means("what a full queue drops: the arriving packet, or the oldest")
     .is("\"tail\"")
     .key(Choice(&[("tail", Discipline::DropTail), ("head", Discipline::DropHead)]));
 
 pub(crate) const JITTER: TextKey = named("jitter")
     .means(
-        "the delay varies uniformly by up to this either way; `\"normal\"`: with this standard \
-         deviation. `order = \"free\"` lets packets overtake",
+        "the delay varies uniformly by up to this either way, or normally with this standard \
+         deviation; `order = \"free\"` lets packets overtake",
     )
     .described("none")
     .text("a duration, or `{ spread = \"5 ms\", distribution = \"uniform\", order = \"kept\" }`");
 
 pub(crate) const REORDER: TextKey = named("reorder")
-    .means(
-        "this share of packets is held back until `packets` others have passed, or for `delay` \
-         (100 ms)",
-    )
+    .means("share of packets held back until `packets` others have passed, or for `delay` (100 ms)")
     .described("none")
     .text("`{ chance = \"1 %\", packets = 3, delay = \"10 ms\" }`");
 
@@ -129,7 +117,7 @@ pub(crate) const COMMON: Keys<PipeConfig> = &[
     &JITTER,
     &REORDER,
     &Pipe::named("duplicate")
-        .means("share of packets delivered twice, but transmitted once")
+        .means("share of packets delivered twice")
         .field(Share, |pipe| &mut pipe.impairments.duplication),
     &named("down").means(DIRECTION).described("none").text("a table with these keys"),
     &named("up").means(DIRECTION).described("none").text("a table with these keys"),

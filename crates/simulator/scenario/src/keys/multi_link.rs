@@ -40,15 +40,13 @@ pub(crate) const OF_A_LINK: [&str; 15] = [
 
 /// `[[wifi.link]]`.
 pub(crate) const LINKS: TextKey = named(LIST)
-    .means("802.11be: the links of all stations; see [several links](#several-links)")
+    .means("802.11be: see [several links](#several-links)")
     .described("one link")
     .text("two or three tables `[[wifi.link]]`");
 
 /// `[wifi.multi-link]`, as a key of `[wifi]`.
-pub(crate) const COMMON: TextKey = named(TABLE)
-    .means("what several links have in common; see [below](#wifimulti-link)")
-    .optional()
-    .text("a table");
+pub(crate) const COMMON: TextKey =
+    named(TABLE).means("see [below](#wifimulti-link)").optional().text("a table");
 
 /// The keys of `[wifi]` that are tables of links.
 pub(crate) const IN_WIFI: Keys<()> = &[&LINKS, &COMMON];
@@ -59,47 +57,40 @@ type Common = About<MultiLinkPlan>;
 pub(crate) const MULTI_LINK: Keys<MultiLinkPlan> = &[
     &Common::named("mode")
         .means(
-            "what clients can do on their links at once: send and receive on each; send on one \
-             or receive on others; use only the fastest; exchange frames on one at a time, \
-             listening on all",
+            "what clients do at once: send and receive on each link; send on one or receive on \
+             others; use only the fastest; exchange frames on one at a time, listening on all",
         )
         .field(MODES, |plan| &mut plan.mode),
     &Common::named("padding")
-        .means("`\"emlsr\"`: padding of the frames that call a client to a link, while its radio comes there")
+        .means("`\"emlsr\"`: padding of the frames that call a client to a link")
         .field(Own { read: padding, write: time, allowed: PADDINGS }, |plan| &mut plan.emlsr.padding),
     &Common::named("transition")
-        .means(
-            "`\"emlsr\"`: how long a client hears nothing on any link after an exchange, while it returns \
-             to listening",
-        )
+        .means("`\"emlsr\"`: how long a client hears nothing on any link after an exchange")
         .field(Own { read: transition, write: time, allowed: TRANSITIONS }, |plan| {
             &mut plan.emlsr.transition
         }),
     &Common::named("radio-return")
         .means(
-            "`\"emlsr\"`: when a client contends after an exchange: after the transition delay, \
-             with a backoff that stood still; or after this time, with one that ran",
+            "`\"emlsr\"`: when a client contends again: after `transition`, with a backoff that \
+             stood still; or after this time, with one that ran",
         )
         .field(Own { read: radio_return, write: write_return, allowed: RETURNS }, |plan| {
             &mut plan.emlsr.radio_return
         }),
     &Common::named("medium-sync")
         .means(
-            "`\"emlsr\"`, `\"nstr\"`: time in which a client that heard nothing for more than 72 \
-             us begins at most one TXOP, with an RTS",
+            "`\"emlsr\"`, `\"nstr\"`: time in which a client that heard nothing for 72 us begins \
+             at most one TXOP, with an RTS",
         )
         .field(Span::up_to(Duration::from_millis(9)), |plan| &mut plan.emlsr.medium_sync),
     &SHARE,
     &Common::named("block-acks")
-        .means("what a Block Ack acknowledges: what arrived on its link; or on any link, as in ns-3")
+        .means("acknowledge what arrived on its link; or on any, as in ns-3")
         .field(Choice(&[("own-link", BlockAckScope::OwnLink), ("shared", BlockAckScope::Shared)]), |plan| {
             &mut plan.block_acks
         }),
     &Common::named("acks")
-        .means(
-            "links for pure TCP ACKs; `\"idlest\"`: the client's link that was busy for the least time in \
-             the latest 102.4 ms",
-        )
+        .means("links for pure TCP ACKs; `\"idlest\"`: the client's least busy one in the latest 102.4 ms")
         .field(Own { read: ack_links, write: write_ack_links, allowed: ACKS_ALLOWED }, |plan| &mut plan.acks),
     &Common::named("map")
         .means("links for all other packets, by direction and access category (TID-to-link mapping)")
@@ -108,8 +99,8 @@ pub(crate) const MULTI_LINK: Keys<MultiLinkPlan> = &[
 
 pub(crate) const SHARE: Field<MultiLinkPlan, Choice<WindowShare>> = Common::named("share")
     .means(
-        "MPDUs of the common Block Ack window in a PPDU: as many as fit, as in ns-3; at most the link's \
-         part of the sum of rates",
+        "MPDUs of the common window in a PPDU: as many as fit, as in ns-3; at most the link's part \
+         of the sum of rates",
     )
     .field(Choice(&[("greedy", WindowShare::Greedy), ("proportional", WindowShare::Proportional)]), |plan| {
         &mut plan.share

@@ -61,7 +61,7 @@ fn markdown(table: &str) -> String {
         let rest = if table == "cellular" && rows().contains(&wired) {
             ": as in `[wired]`".to_owned()
         } else {
-            format!(" ({}{}): {}", row.allowed, default_of(row), row.meaning)
+            format!(" ({}{}): {}", allowed_of(row), default_of(row), row.meaning)
         };
         let name = format!("`{}`", row.name);
         match items.last_mut().filter(|(_, last)| *last == rest) {
@@ -76,16 +76,24 @@ fn markdown(table: &str) -> String {
     text
 }
 
-/// The default behind the allowed values; literal ones are code, except for plain numbers.
+/// The allowed values. "Up to 60 min" is the limit of every duration, which the table of values has.
+fn allowed_of(row: &Row) -> &str {
+    if row.allowed == "up to 60 min" { "duration" } else { &row.allowed }
+}
+
+/// The default behind the allowed values, and a semicolon; literal ones are code, except for plain numbers.
+/// Nothing if both are said alike.
 fn default_of(row: &Row) -> String {
     let is_number = row.default.bytes().all(|byte| byte.is_ascii_digit());
-    if row.default.is_empty() || row.default.starts_with("required") {
+    if row.default == row.allowed {
+        String::new()
+    } else if row.default.is_empty() || row.default.starts_with("required") {
         let separator = if row.default.is_empty() { "" } else { "; " };
         format!("{separator}{}", row.default)
     } else if row.literal && !is_number {
-        format!("; default `{}`", row.default)
+        format!("; `{}`", row.default)
     } else {
-        format!("; default {}", row.default)
+        format!("; {}", row.default)
     }
 }
 

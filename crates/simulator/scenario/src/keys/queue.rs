@@ -21,9 +21,8 @@ pub(crate) enum Discipline {
 
 pub(crate) const DISCIPLINE: Key<Choice<Discipline>> = named("discipline")
     .means(
-        "`drop-tail`: FIFO; `drop-head`: FIFO that drops its oldest packets; `codel`: CoDel (RFC \
-         8289); `fq-codel`: RFC 8290, on Wi-Fi a queue per station as mac80211; `dualpi2`: L4S \
-         packets in a queue of their own (RFC 9332)",
+        "FIFO that drops the newest or the oldest packets; RFC 8289; RFC 8290, on Wi-Fi per \
+         station; RFC 9332, for L4S",
     )
     .described("required")
     .key(Choice(&[
@@ -35,10 +34,7 @@ pub(crate) const DISCIPLINE: Key<Choice<Discipline>> = named("discipline")
     ]));
 
 pub(crate) const LIMIT: Key<Limit> = named("limit")
-    .means(
-        "largest number of waiting packets or bytes; a full `fq-codel` queue drops the oldest packet of its \
-         longest flow",
-    )
+    .means("most waiting packets or bytes")
     .described("1000 packets; `fq-codel` 8192 packets, on wires 10240")
     .key(Limit);
 
@@ -67,13 +63,11 @@ pub(crate) const QUANTUM: Key<Whole> = named("quantum")
 pub(crate) const FLOWS: Key<Whole> =
     named("flows").means("number of queues for hashed flows (`fq-codel`)").is("1024").key(Whole(1, 32_768));
 
-pub(crate) const RTT_MAX: Key<Span> = named("rtt-max")
-    .means("longest usual round-trip time, by which the probability of drops changes (`dualpi2`)")
-    .is("\"100 ms\"")
-    .key(DELAY);
+pub(crate) const RTT_MAX: Key<Span> =
+    named("rtt-max").means("longest usual round-trip time (`dualpi2`)").is("\"100 ms\"").key(DELAY);
 
 pub(crate) const L4S_THRESHOLD: Key<Span> = named("l4s-threshold")
-    .means("delay of L4S packets from which on they are marked; all are marked 400 us later (`dualpi2`)")
+    .means("delay from which on L4S packets are marked; all are 400 us later (`dualpi2`)")
     .is("\"800 us\"")
     .key(DELAY);
 

@@ -44,27 +44,20 @@ type Run = About<RunPlan>;
 pub(crate) const RUN: Keys<RunPlan> = &[
     &Run::named("duration").means("length of a run").field(SOME_TIME, |run| &mut run.duration),
     &Run::named(MEASURE_FROM)
-        .means(
-            "start of the measured window, before `duration`; a base's value is ignored in a \
-             shorter run",
-        )
+        .means("start of the measured window; a base's value is ignored in a shorter run")
         .described("4 s, or a quarter of a shorter run")
         .field(ANY_TIME, |run| &mut run.measure_from),
     &Run::named("start-spread")
         .means("each flow starts later by a random time up to this")
         .field(ANY_TIME, |run| &mut run.start_spread),
-    &Run::named("seeds")
-        .means("number of seeds, for `compare`")
-        .field(Whole(1, MAX_SEEDS), |run| &mut run.seeds),
+    &Run::named("seeds").means("seeds of `compare`").field(Whole(1, MAX_SEEDS), |run| &mut run.seeds),
     &Run::named("sample-interval")
         .means("interval of samples in the series")
         .field(OrNone(Span::from(Duration::from_millis(1))), |run| &mut run.sample_interval),
 ];
 
 pub(crate) const COUNT: Key<Whole> = named("count")
-    .means(
-        "number of clients without `--clients`; a base's is ignored in a file with more `[[client]]` tables",
-    )
+    .means("clients without `--clients`; a base's is ignored in a file with more `[[client]]` tables")
     .described("as many as the `[[client]]` tables stand for, at least 1")
     .key(Whole(1, MAX_CLIENTS));
 
@@ -74,14 +67,14 @@ pub(crate) const STAGGER: Key<Span> = named("stagger")
     .key(ANY_TIME);
 
 pub(crate) const ADOPTERS: Key<Whole> = named("adopters")
-    .means("clients, from the first, that use the scheme of a run; the others keep `stock`")
+    .means("clients, from the first, that use the scheme; the others keep `stock`")
     .described("all")
     .key(Whole(0, MAX_CLIENTS));
 
 pub(super) const CLIENTS: Keys<()> = &[&COUNT, &STAGGER, &ADOPTERS];
 
 pub(crate) const COMPARED_CLIENTS: Key<Own<Vec<u32>>> = named("clients")
-    .means("client counts of `tacit compare` without `--clients`")
+    .means("of `tacit compare` without `--clients`")
     .described("`[1, 10]`, or the clients that `[[client]]` lists")
     .key(Own {
         read: client_counts,

@@ -39,7 +39,7 @@ pub(crate) const TACK: Keys<TackPlan> = &[
         .means("ACKs per round-trip time at high rates; not with `\"delayed\"`")
         .field(Whole(2, 64), |tack| &mut tack.beta),
     &Tack::named("every")
-        .means("full-sized packets per ACK at low rates; with `\"delayed\"` always. Schemes change it")
+        .means("full-sized packets per ACK; by the laws at low rates. Schemes change it")
         .described("16; 2 with `\"paper\"` and `\"delayed\"`")
         .field(Given(Whole(1, 255)), |tack| &mut tack.every),
     &Tack::named("min-interval")
@@ -63,37 +63,35 @@ pub(crate) const TACK: Keys<TackPlan> = &[
         ),
     &Tack::named("lists")
         .means(
-            "blocks of received and missing packets in a TACK: by the losses in both directions, \
-             or one of each. Schemes change it",
+            "blocks of received and missing packets in a TACK: by the losses, or one of each. \
+             Schemes change it",
         )
         .field(Choice(&[("rich", Lists::Rich), ("poor", Lists::Poor)]), |tack| &mut tack.config.lists),
     &Tack::named("loss-reports")
         .means(
-            "detection of losses: by the receiver, which sends an IACK at once, or by the sender with the \
-             next TACK",
+            "losses are found by the receiver, which sends an IACK at once, or by the sender with \
+             the next TACK",
         )
         .field(Choice(&[("instant", LossReports::Instant), ("with-tack", LossReports::WithTack)]), |tack| {
             &mut tack.config.loss_reports
         }),
     &Tack::named("timing")
-        .means("packet that measures the round-trip time: that with the least delay, or the last")
+        .means("packet that measures the round-trip time")
         .field(Choice(&[("least-delay", Timing::LeastDelay), ("newest", Timing::Newest)]), |tack| {
             &mut tack.config.timing
         }),
     &Tack::named("rate")
-        .means("measurement of the delivery rate: by the receiver from arrivals, or by the sender from ACKs")
+        .means("who measures the delivery rate")
         .field(Choice(&[("receiver", RateFrom::Receiver), ("sender", RateFrom::Sender)]), |tack| {
             &mut tack.config.rate_from
         }),
     &Tack::named("congestion")
-        .means("congestion control, always paced; `tack-bbr` was designed with TACK. Schemes change it")
+        .means("always paced. Schemes change it")
         .field(Choice(&CONTROLS), |tack| &mut tack.config.congestion.algorithm),
     &Tack::named("ecn")
         .means("explicit congestion notification (RFC 3168); needs a queue that marks")
         .field(Flag, |tack| &mut tack.config.ecn),
-    &Tack::named(RECEIVE_BUFFER)
-        .means("initial size; it grows to twice the data of a round trip")
-        .field(BUFFER, |tack| &mut tack.config.receive_buffer),
+    &Tack::named(RECEIVE_BUFFER).means("initial size").field(BUFFER, |tack| &mut tack.config.receive_buffer),
     &Tack::named(RECEIVE_BUFFER_MAX)
         .means("upper bound of the receive buffer")
         .field(BUFFER, |tack| &mut tack.config.max_receive_buffer),

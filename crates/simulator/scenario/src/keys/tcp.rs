@@ -38,10 +38,7 @@ pub(super) const CONTROLS: [(&str, Algorithm); 10] = [
 
 /// The options of a controller have separate keys.
 pub(crate) const CONGESTION: Key<Choice<Algorithm>> = named("congestion")
-    .means(
-        "congestion control; `bbr` is version 1 of BBR, `prague` that of L4S, which uses ECN, \
-         `rre` TCP-RRE, `allegro` and `vivace` PCC's",
-    )
+    .means("`bbr` is version 1, `prague` that of L4S, `rre` TCP-RRE, `allegro` and `vivace` PCC's")
     .is("\"cubic\"")
     .key(Choice(&CONTROLS));
 
@@ -64,15 +61,15 @@ pub(crate) const SLOW_START: Key<Choice<SlowStart>> = named("slow-start")
     ]));
 
 pub(crate) const BBR_POLICER: Key<Choice<PolicerDetection>> = named("bbr-policer")
-    .means("version 1 of BBR detects token-bucket policers and keeps to their rate, as Linux does")
+    .means("version 1 of BBR keeps to the rate of token-bucket policers, as Linux does")
     .is("\"on\"")
     .key(Choice(&[("on", PolicerDetection::On), ("off", PolicerDetection::Off)]));
 
 /// `None` is `"auto"`.
 pub(crate) const RRE_TARGET: Key<Own<Option<Duration>>> = named("rre-target")
     .means(
-        "buffer delay of TCP-RRE at rates up to 250 kb/s; above, it falls with the square root \
-         of the rate; `auto`: 80 ms",
+        "buffer delay of TCP-RRE up to 250 kb/s; above, it falls with the square root of the rate; \
+         `auto`: 80 ms",
     )
     .is("\"auto\"")
     .key(Own {
@@ -86,8 +83,8 @@ pub(crate) const RRE_TARGET: Key<Own<Option<Duration>>> = named("rre-target")
 
 pub(crate) const RRE_MEMORY: Key<Choice<Memory>> = named("rre-memory")
     .means(
-        "connections that share what TCP-RRE finds out about the uplink: those to the address \
-         that all clients have; to the same client; or none",
+        "connections that share what TCP-RRE knows of the uplink: all, as behind one address; \
+         those to a client; none",
     )
     .is("\"address\"")
     .key(Choice(&[("address", Memory::Address), ("client", Memory::Client), ("none", Memory::None)]));
@@ -153,8 +150,8 @@ pub(crate) const QUICK_ACKS: Key<Whole> = named("quick-acks")
 
 pub(crate) const GRO_FLUSH: Key<Span> = named("gro-flush")
     .means(
-        "with `\"linux\"`: in-order segments that arrive within this time are merged, up to 64 KiB; 0 \
-             merges those of a PPDU",
+        "with `\"linux\"`: in-order segments within this time are merged, up to 64 KiB; 0: those \
+         of a PPDU",
     )
     .is("\"0 s\"")
     .key(Span::up_to(Duration::from_millis(10)));
@@ -178,7 +175,7 @@ pub(crate) const ACKFREQ_REORDERING: Key<Whole> = named("ackfreq-reordering")
     .key(Whole(0, 1_000));
 
 pub(crate) const ACKFREQ_READING: Key<OrNone<Whole>> = named("ackfreq-reading")
-    .means("with `\"quic-ackfreq\"`: most packets that a receiver reads at once before it acknowledges")
+    .means("with `\"quic-ackfreq\"`: most packets read before it acknowledges")
     .is("\"none\"")
     .key(OrNone(Whole(1, 1_000_000)));
 
@@ -236,16 +233,14 @@ pub(crate) const TCP: Keys<Config> = &[
         .means("IP version, also for UDP and TACK")
         .field(Choice(&[("v4", IpVersion::V4), ("v6", IpVersion::V6)]), |tcp| &mut tcp.ip),
     &Tcp::named(MTU)
-        .means(
-            "largest IP packet, also for UDP and TACK; over IPv6 at least 1280 B, over Wi-Fi at most 2296 B",
-        )
+        .means("largest IP packet, also for UDP and TACK; IPv6: 1280 B and more, Wi-Fi: 2296 B and less")
         .field(Size(256, 65_535), |tcp| &mut tcp.mtu),
     &CONGESTION,
     &SLOW_START,
     &Tcp::named("pacing")
         .means(
-            "spacing of segments in time: as the congestion control does; or at 200 % of a \
-             window per round trip in slow start and 120 % later",
+            "as the congestion control does; or at 200 % of a window per round trip in slow start \
+             and 120 % later",
         )
         .field(Own { read: pacing, write: write_pacing, allowed: "`\"auto\"`, `true`, `false`" }, |tcp| {
             &mut tcp.congestion.pacing
@@ -264,23 +259,19 @@ pub(crate) const TCP: Keys<Config> = &[
         .field(Flag, |tcp| &mut tcp.timestamps),
     &Tcp::named("timestamp-tick")
         .means(
-            "tick of receivers' timestamp clocks, with a phase per receiver; `\"none\"`: 1 ms, \
-             in step with the sender's. See \
-             [simulator.md](../design/simulator.md#clocks-for-timestamps)",
+            "of receivers, with a phase per receiver; `\"none\"`: 1 ms, in step with the sender's. \
+             See [simulator.md](../design/simulator.md#clocks-for-timestamps)",
         )
         .field(OrNone(Span::between(Duration::from_millis(1), Duration::from_secs(1))), |tcp| {
             &mut tcp.timestamp_tick
         }),
     &Tcp::named("socket-packets")
-        .means(
-            "packets that a receiver's socket holds of those that arrive at once, as a UDP \
-             socket does (Linux: 92); the others are lost",
-        )
+        .means("packets that arrive at once and are not lost (UDP on Linux: 92)")
         .field(OrNone(Whole(1, 1_000_000)), |tcp| &mut tcp.socket_packets),
     &Tcp::named("window-updates")
         .means(
-            "after these bytes room is announced in a packet of its own, as QUIC's \
-             MAX_STREAM_DATA (quinn: 156,250 B); `\"none\"`: ACKs announce it",
+            "bytes after which a packet announces room, as QUIC's MAX_STREAM_DATA (quinn: 156,250 \
+             B); `\"none\"`: ACKs do",
         )
         .field(
             Own { read: window_updates, write: write_window_updates, allowed: "1 B to 1 GiB, or `\"none\"`" },
@@ -301,23 +292,20 @@ pub(crate) const TCP: Keys<Config> = &[
         .field(Flag, |tcp| &mut tcp.ecn),
     &Tcp::named("dsack").means("report duplicate data (RFC 2883)").field(Flag, |tcp| &mut tcp.dsack),
     &Tcp::named("loss-detection")
-        .means(
-            "a segment is lost when enough segments above it are SACKed; or by time, with a \
-             probe for the tail (RFC 8985, needs SACK)",
-        )
+        .means("by SACKed segments above; or by time, with a probe for the tail (RFC 8985, needs SACK)")
         .field(Choice(&[("rfc6675", LossDetection::DupAck), ("rack-tlp", LossDetection::RackTlp)]), |tcp| {
             &mut tcp.loss_detection
         }),
     &Tcp::named("recovery")
         .means(
-            "in fast recovery, wait until data in flight has fallen to the reduced window; or \
-             reduce with each ACK (RFC 6937)",
+            "wait until data in flight has fallen to the reduced window; or reduce with each ACK \
+             (RFC 6937)",
         )
         .field(Choice(&[("rfc6675", Recovery::Rfc6675), ("prr", Recovery::Prr)]), |tcp| &mut tcp.recovery),
     &Tcp::named("undo")
         .means(
-            "detection and undo of spurious timeouts and fast recoveries: by timestamps (RFC 3522), by the \
-             ACKs after a timeout (RFC 5682), or by both and DSACKs",
+            "of spurious timeouts and fast recoveries: by timestamps (RFC 3522), by the ACKs after \
+             a timeout (RFC 5682), or by both and DSACKs",
         )
         .field(
             Choice(&[
@@ -332,8 +320,8 @@ pub(crate) const TCP: Keys<Config> = &[
     &RECEIVE_BUFFER_MAX,
     &Tcp::named("window-growth")
         .means(
-            "how the offered window follows a buffer that grows: at once, or by twice the data \
-             of each segment, which `ack-policy = \"linux\"` then acknowledges",
+            "of the offered window: at once, or by twice the data of each segment, which \
+             `ack-policy = \"linux\"` then acknowledges",
         )
         .field(
             Choice(&[("at-once", WindowGrowth::AtOnce), ("by-segment", WindowGrowth::BySegment)]),
@@ -342,8 +330,8 @@ pub(crate) const TCP: Keys<Config> = &[
     &Tcp::named("send-buffer").means("most bytes in flight").field(BUFFER, |tcp| &mut tcp.send_buffer),
     &Tcp::named("small-queues")
         .means(
-            "TCP small queues: most bytes of a connection in its wireless station's queue, as \
-             time at its rate. See [tcp.md](../design/tcp.md#small-queues)",
+            "most bytes of a connection in its wireless station's queue, as time at its rate. See \
+             [tcp.md](../design/tcp.md#small-queues)",
         )
         .field(OrNone(Span::between(Duration::from_micros(100), Duration::from_secs(1))), |tcp| {
             &mut tcp.small_queues
@@ -355,7 +343,7 @@ pub(crate) const TCP: Keys<Config> = &[
         .means("lower bound of the RTO's variance term")
         .field(Span::between(Duration::from_millis(1), Duration::from_secs(60)), |tcp| &mut tcp.rto_min),
     &Tcp::named("time-wait")
-        .means("time in which the end that closed first answers late segments")
+        .means("how long the end that closed first answers")
         .field(ANY_TIME, |tcp| &mut tcp.time_wait),
 ];
 

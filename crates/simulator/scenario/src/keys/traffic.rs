@@ -50,7 +50,7 @@ pub(crate) const TRANSPORTS: Choice<Transport> =
     Choice(&[("tcp", Transport::Tcp), ("tack", Transport::Tack), ("udp", Transport::Udp)]);
 
 pub(crate) const ACCESS_CATEGORY: Key<Choice<AccessCategory>> = named("access-category")
-    .means("EDCA access category of all packets on Wi-Fi, both ways; 802.11a has `\"be\"` only")
+    .means("EDCA access category, both ways; 802.11a has `\"be\"` only")
     .described("`\"be\"`, or as the client says")
     .key(Choice(&[
         (AccessCategory::Background.name(), AccessCategory::Background),
@@ -65,10 +65,7 @@ type Flow = About<TrafficPlan>;
 
 pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
     &Flow::named(KIND)
-        .means(
-            "server to client, client to server, both, or client to client through the access point \
-                 (or `wifi.direct-links`; with two clients or more, not with FWP)",
-        )
+        .means("server to client, client to server, both, or client to client (two or more, not with FWP)")
         .field(
             Choice(&[
                 ("download", Direction::Download),
@@ -79,7 +76,7 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
             |flow| &mut flow.direction,
         ),
     &Flow::named(PEER)
-        .means("client that receives the data of `station-to-station`; it sends none to itself")
+        .means("receiver of `station-to-station`")
         .described("the next client, the first after the last")
         .field(
             Given(Own {
@@ -94,7 +91,7 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
         .field(TRANSPORTS, |flow| &mut flow.transport),
     &ACCESS_CATEGORY,
     &Flow::named("size")
-        .means("bytes per flow over a connection; without it, unlimited")
+        .means("bytes per flow; without it, unlimited")
         .field(Given(PIECE), |flow| &mut flow.size),
     &Flow::named("udp-rate").means("payload rate; `saturating` keeps the first queue full").field(
         Own { read: saturating_or_rate, write: write_rate, allowed: "`\"saturating\"` or a rate" },
@@ -102,8 +99,8 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
     ),
     &Flow::named("udp-report")
         .means(
-            "the sink reports the number of received datagrams this long after an arrival, or \
-             with every this many, in a datagram that counts as a TCP ACK",
+            "the sink reports this long after an arrival, or every this many, in a datagram that \
+             counts as a TCP ACK",
         )
         .field(
             Given(Own {
@@ -117,33 +114,31 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
             |flow| &mut flow.udp_report,
         ),
     &Flow::named(UDP_PAYLOAD)
-        .means("bytes after the UDP header, at most those of one packet")
+        .means("bytes after the UDP header")
         .described("as many as fill `tcp.mtu`")
         .field(Given(DATAGRAM), |flow| &mut flow.udp_payload),
     &Flow::named("udp-send-buffer")
-        .means("most bytes of packets that a flow with a `udp-rate` has in its wireless station's queue")
+        .means("most bytes of a flow with a `udp-rate` in its station's queue")
         .field(OrNone(BUFFER), |flow| &mut flow.udp_send_buffer),
     &Flow::named("application")
         .means("source of the flows; see below")
         .field(Choice(&ApplicationKind::NAMES), |flow| &mut flow.application),
-    &Flow::named("objects")
-        .means("objects of a page: a number, or a list of sizes with the document first")
-        .field(
-            Own { read: objects, write: write_objects, allowed: "1 to 10000, or a list of sizes" },
-            |flow| &mut flow.knobs.objects,
-        ),
+    &Flow::named("objects").means("objects of a page; in a list the document first").field(
+        Own { read: objects, write: write_objects, allowed: "1 to 10000, or a list of sizes" },
+        |flow| &mut flow.knobs.objects,
+    ),
     &Flow::named("object-size")
         .means("mean object size, if `objects` is a number")
         .field(PIECE, |flow| &mut flow.knobs.object_size),
     &Flow::named("sizes").means("distribution of object sizes").field(LAWS, |flow| &mut flow.knobs.sizes),
     &Flow::named("request-size")
-        .means("size of a request for an object, or of the answer to an uploaded one")
+        .means("request for an object, or answer to an uploaded one")
         .field(PIECE, |flow| &mut flow.knobs.request_size),
     &Flow::named("connections")
         .means("connections per client; 1 is one persistent connection")
         .field(Whole(1, MAX_CONNECTIONS as u32), |flow| &mut flow.knobs.connections),
     &Flow::named("keep-connections")
-        .means("all pages use all connections; `false`: each page opens one of its own")
+        .means("`false`: each page opens a connection of its own")
         .field(Flag, |flow| &mut flow.knobs.keeps_connections),
     &Flow::named("think-time")
         .means("pause between two pages")
@@ -155,12 +150,12 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
         .means("on and off times of an on-off source")
         .field(SOME_TIME, |flow| &mut flow.knobs.off_time),
     &Flow::named("times")
-        .means("distribution of think, on and off times, whose means are given above")
+        .means("distribution of think, on and off times around these means")
         .field(LAWS, |flow| &mut flow.knobs.times),
     &Flow::named("rate")
         .means(
-            "payload rate of a video, or of an on-off source while it is on (default: \
-             `udp-rate`, or the connection's rate)",
+            "of a video, or of an on-off source while it is on (default: `udp-rate`, or the \
+             connection's rate)",
         )
         .described("none; 4 Mbps for a video")
         .field(Given(Rate), |flow| &mut flow.knobs.rate),
@@ -188,7 +183,7 @@ pub(crate) const START: Key<Span> =
     named("start").means("start time").described("when its client starts").key(ANY_TIME);
 
 pub(crate) const STOP: Key<Span> = named("stop")
-    .means("time from which the source offers no more data; videos are played to their end")
+    .means("time from which the source offers no more data")
     .described("when its client stops")
     .key(ANY_TIME);
 

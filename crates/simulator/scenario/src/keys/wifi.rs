@@ -35,10 +35,7 @@ pub(crate) const STANDARD: Key<Own<Standard>> = named("standard").means(
     });
 
 pub(crate) const BAND: Key<Choice<Band>> = named("band")
-    .means(
-        "802.11n, ax and be may be at 2.4 GHz (times as 802.11g, up to 40 MHz), ax and be at 6 \
-         GHz (times of 5 GHz, no older clients, 320 MHz)",
-    )
+    .means("2.4 GHz: times as 802.11g, up to 40 MHz; 6 GHz: times of 5 GHz, no older clients, 320 MHz")
     .described("of the standard; `\"5 GHz\"` for 802.11n and ax, `\"6 GHz\"` for be")
     .key(Choice(&[
         (Band::Ghz2_4.name(), Band::Ghz2_4),
@@ -76,8 +73,8 @@ pub(crate) const GUARD_INTERVAL: Key<Choice<GuardInterval>> = named("guard-inter
 
 pub(crate) const LTF: Key<Choice<TrainingField>> = named("ltf")
     .means(
-        "training field of each stream: 3.2, 6.4 or 12.8 us and a guard interval; `1x` with 0.8 \
-         us and not with EHT, `2x` with 0.8 and 1.6, `4x` with 0.8 and 3.2; 802.11ax and be",
+        "training field of a stream: 3.2, 6.4 or 12.8 us and a guard interval: of `1x` 0.8 us and \
+         not with EHT, `2x` 0.8 and 1.6, `4x` 0.8 and 3.2; 802.11ax and be",
     )
     .described("`\"2x\"`; `\"4x\"` with `guard-interval = \"3.2 us\"`")
     .key(Choice(&[
@@ -87,10 +84,7 @@ pub(crate) const LTF: Key<Choice<TrainingField>> = named("ltf")
     ]));
 
 pub(crate) const PACKET_EXTENSION: Key<Choice<PacketExtension>> = named("packet-extension")
-    .means(
-        "longest packet extension; a PPDU whose last symbol is not full has up to 12 us less; 20 \
-         us with 802.11be only",
-    )
+    .means("at most; up to 12 us less where the last symbol is not full; 20 us with 802.11be only")
     .described("`\"16 us\"` with 802.11ax and be")
     .key(Choice(&[
         ("0 us", PacketExtension::Us0),
@@ -100,10 +94,7 @@ pub(crate) const PACKET_EXTENSION: Key<Choice<PacketExtension>> = named("packet-
     ]));
 
 pub(crate) const CODING: Key<Choice<Coding>> = named("coding")
-    .means(
-        "code of the data field; `bcc` at any rate is for comparison with simulators without \
-         LDPC; 802.11ax and be",
-    )
+    .means("code of the data field; `bcc` as simulators without LDPC")
     .described("`\"ldpc\"` with 802.11ax and be")
     .key(Choice(&[("ldpc", Coding::Ldpc), ("bcc", Coding::Bcc)]));
 
@@ -119,8 +110,8 @@ pub(crate) const SLOT: Key<Choice<SlotTime>> = named("slot")
 
 pub(crate) const B_STATIONS: Key<Flag> = named("b-stations")
     .means(
-        "an 802.11b station is near (802.11g, and n at 2.4 GHz): basic rates 1, 2, 5.5 and 11 \
-         Mb/s, beacons at 1 Mb/s, by default long slots and `cts-to-self`",
+        "an 802.11b station is near (802.11g, and n at 2.4 GHz): its basic rates, beacons at 1 \
+         Mb/s, by default long slots and `cts-to-self`",
     )
     .is("false")
     .key(Flag);
@@ -159,27 +150,24 @@ pub(crate) const LINK_ACK_ERROR: Key<Losses> = named("link-ack-error")
     .key(Losses);
 
 pub(crate) const SNR: Key<PowerRatio> = named("snr")
-    .means(
-        "signal-to-noise ratio in the channel of `rate`, both ways; see \
-         [wifi-model.md](../references/wifi-model.md#noise)",
-    )
+    .means("in the channel of `rate`, both ways; see [wifi-model.md](../references/wifi-model.md#noise)")
     .described("no noise")
     .key(PowerRatio(-20_000, 100_000));
 
 pub(crate) const DISTANCE: Key<Distance> = named("distance")
-    .means("distance between access point and client, in place of `snr`")
+    .means("between access point and client, in place of `snr`")
     .described("no noise")
     .key(Distance);
 
 pub(crate) const DIRECT_SNR: Key<PowerRatio> = named("direct-snr")
-    .means("signal-to-noise ratio of every direct link, instead of `direct-distance`")
+    .means("of every direct link, instead of `direct-distance`")
     .described("as `direct-distance`")
     .key(PowerRatio(-20_000, 100_000));
 
 pub(crate) const DIRECT_DISTANCE: Key<Distance> = named("direct-distance")
     .means(
-        "length of every direct link; this or `direct-snr` is required where an end has an `snr` \
-         or `distance` and not both have a `position`",
+        "of every direct link; one of the two is required where an end has an `snr` or `distance` \
+         and not both a `position`",
     )
     .described("of their `position`s")
     .key(Distance);
@@ -229,8 +217,8 @@ pub(crate) const LINK_ACK_CHOICE: Choice<BothWays<LinkAcks>> = Choice(&[
 /// The value is true if grants are enabled.
 pub(crate) const REVERSE_DIRECTION: Key<Choice<bool>> = named("reverse-direction")
     .means(
-        "with `granted`, the station that acknowledges a data PPDU may send one of its own in \
-         the same TXOP; 802.11n and ac; schemes change it; see \
+        "whether the station that acknowledges a data PPDU may send one in the same TXOP; 802.11n \
+         and ac; schemes change it; see \
          [wifi-model.md](../references/wifi-model.md#reverse-direction)",
     )
     .is("\"off\"")
@@ -242,7 +230,7 @@ pub(crate) const REVERSE_TURNAROUND: Key<Span> = named("reverse-turnaround")
     .key(Span::up_to(Duration::from_millis(10)));
 
 pub(crate) const REVERSE_LIMIT: Key<Span> = named("reverse-limit")
-    .means("length of a grant if there is no TXOP limit; otherwise it is the rest of the TXOP")
+    .means("length of a grant without a TXOP limit")
     .is("\"3.008 ms\"")
     .key(Span::between(Duration::from_micros(100), Duration::from_millis(30)));
 
@@ -271,15 +259,15 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     &PROTECTION,
     &RTS_THRESHOLD,
     &W::named("short-retry-limit")
-        .means("consecutive unanswered RTS after which the announced packets are dropped")
+        .means("consecutive unanswered RTS after which the packets are dropped")
         .field(Whole(0, 255), |wifi| &mut wifi.bss.short_retry_limit),
     &ACK_RATE,
     &MPDU_ERROR,
     &W::named("rate-control")
         .means(
-            "`minstrel` adapts the rate to losses, up to the width and streams of `rate`; \
-             `ideal` gives each client the mode with the highest TCP goodput at its `snr` or \
-             `distance`, up to those; `rate = \"ideal\"` chooses among all modes",
+            "`minstrel` adapts to losses; `ideal` has the highest TCP goodput at the client's \
+             `snr` or `distance`; both up to width and streams of `rate`; `rate = \"ideal\"` \
+             chooses among all modes",
         )
         .field(
             Choice(&[
@@ -297,8 +285,7 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     &DISTANCE,
     &W::named("direct-links")
         .means(
-            "clients with a direct link (TDLS), past the access point; `all`: those with \
-             `station-to-station` traffic; see \
+            "with a direct link (TDLS); `all`: those with `station-to-station` traffic; see \
              [wifi-model.md](../references/wifi-model.md#from-client-to-client)",
         )
         .field(
@@ -315,14 +302,14 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         .field(Power(-30.0..=60.0), |wifi| &mut wifi.propagation.tx_power_dbm),
     &NOISE_FIGURE,
     &W::named("txop-limit")
-        .means("longest exchange (data PPDU, SIFS and acknowledgment), or longest TXOP, see `txop-bursts`")
+        .means("longest exchange (data PPDU, SIFS, acknowledgment), or TXOP, see `txop-bursts`")
         .field(OrNone(Span::between(Duration::from_micros(100), Duration::from_millis(100))), |wifi| {
             &mut wifi.bss.txop_limit
         }),
     &W::named(TXOP_LIMITS)
         .means(
-            "TXOP limits of video and voice: 3.008 and 1.504 ms (hostapd's defaults); or 4.096 \
-             and 2.080 ms, and 2.528 ms for best effort and background; 802.11n and ac",
+            "video and voice: 3.008 and 1.504 ms (hostapd's defaults); or 4.096 and 2.080 ms, and \
+             2.528 ms for best effort and background; 802.11n and ac",
         )
         .field(
             Choice(&[("802.11-2012", TxopLimits::Ieee2012), ("802.11-2020", TxopLimits::Ieee2020)]),
@@ -330,9 +317,9 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         ),
     &W::named(TXOP_BURSTS)
         .means(
-            "which TXOPs hold several exchanges: none, those of categories with a limit \
-             (`txop-limits`), or also those of `txop-limit`; with multiple protection frames \
-             reserve the rest of these, and a CF-End returns it; 802.11n and later",
+            "which TXOPs hold several exchanges: none, those of categories with a limit, or also \
+             those of `txop-limit`; with multiple protection frames reserve the rest of these, and \
+             a CF-End returns it; 802.11n and later",
         )
         .field(
             Choice(&[
@@ -344,24 +331,17 @@ pub(crate) const WIFI: Keys<Wifi> = &[
             |wifi| &mut wifi.bss.bursts,
         ),
     &W::named(AMPDU_MPDUS)
-        .means(
-            "largest number of MPDUs in an A-MPDU; 1 disables aggregation; at most 64, 256 with 802.11ax, \
-             1024 with be",
-        )
+        .means("most MPDUs in an A-MPDU; 1 disables aggregation; at most 64, 256 with 802.11ax, 1024 with be")
         .field(OrNone(Whole(1, 1024)), |wifi| &mut wifi.bss.ampdu_mpdus),
     &W::named(BLOCK_ACK_WINDOW)
-        .means(
-            "most outstanding MPDUs under a Block Ack agreement, which sets the bitmap of 64, \
-             256, 512 or 1024 bits; 802.11n and later",
-        )
+        .means("most outstanding MPDUs under a Block Ack agreement, which sets its bitmap; 802.11n and later")
         .described("the most that the standard has: 64, 256 with 802.11ax, 1024 with be")
         .field(Whole(2, 1024), |wifi| &mut wifi.bss.block_ack_window),
     &W::named(STREAM_QUEUES)
         .means(
-            "`joint`: all spatial streams carry one aggregate, as in the standard; \
-             `independent`: one each, with losses of its own (802.11n and ac, a fixed rate, not \
-             with `[hack]` or `ap-acks`); see [fwp-mac.md](../design/fwp-mac.md). Schemes change \
-             it",
+            "spatial streams carry one aggregate, as in the standard; or one each, with own losses \
+             (802.11n and ac, a fixed rate, not with `[hack]` or `ap-acks`); see \
+             [fwp-mac.md](../design/fwp-mac.md). Schemes change it",
         )
         .field(
             Choice(&[("joint", StreamQueues::Joint), ("independent", StreamQueues::Independent)]),
@@ -381,9 +361,7 @@ pub(crate) const WIFI: Keys<Wifi> = &[
             |wifi| &mut wifi.bss.mpdu_start_spacing,
         ),
     &W::named(AMSDU)
-        .means(
-            "aggregates packets into MPDUs up to this length (A-MSDU), also within A-MPDUs; 802.11n and ac",
-        )
+        .means("length of MPDUs into which packets are aggregated (A-MSDU); 802.11n and ac")
         .field(
             OrNone(Own {
                 read: amsdu_limit,
@@ -393,10 +371,7 @@ pub(crate) const WIFI: Keys<Wifi> = &[
             |wifi| &mut wifi.bss.amsdu,
         ),
     &W::named(ACCESS_CATEGORIES)
-        .means(
-            "EDCA access categories: those of the flows, or all four, to which `tacit shell` \
-             maps packets by DSCP (RFC 8325)",
-        )
+        .means("those of the flows, or all four, to which `tacit shell` maps packets by DSCP (RFC 8325)")
         .field(Choice(&[("used", Categories::Used), ("all", Categories::All)]), |wifi| &mut wifi.categories),
     &W::named(CW_MIN)
         .means(
@@ -415,14 +390,14 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         .field(OfRoles(Of::Aifsn), |wifi| &mut wifi.edca.aifsn),
     &W::named(LINK_ACKS)
         .means(
-            "data with link-layer ACKs: all, that of clients, that to clients, or `none`; other \
-             data is sent once. `deferred` is like `uplink-only`, but clients request missing \
-             frames. 802.11n and ac, a fixed rate, not with `[hack]`, `reverse-direction` or \
-             `ap-acks`; see [fwp-mac.md](../design/fwp-mac.md). Schemes change it",
+            "data with link-layer ACKs: all, from clients, to clients, none; `deferred`: from \
+             clients, which request missing frames. 802.11n and ac, a fixed rate, not with \
+             `[hack]`, `reverse-direction` or `ap-acks`; see [fwp-mac.md](../design/fwp-mac.md). \
+             Schemes change it",
         )
         .field(LINK_ACK_CHOICE, |wifi| &mut wifi.link_acks),
     &W::named("repair-buffer")
-        .means("with `deferred`: sent bytes that a transmitter keeps per recipient, at most 1984 MPDUs")
+        .means("with `deferred`: sent bytes kept per recipient, at most 1984 MPDUs")
         .field(Size(0, 1 << 30), |wifi| &mut wifi.bss.repair.buffer),
     &W::named("repair-age")
         .means("with `deferred`: time after which both ends give up a frame")
@@ -447,13 +422,13 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         .means("retries of an MPDU, and of a Block Ack Request")
         .field(Whole(0, 255), |wifi| &mut wifi.bss.retry_limit),
     &W::named("lifetime")
-        .means("age at which an MPDU is dropped instead of retried")
+        .means("age at which an MPDU is dropped")
         .field(SOME_TIME, |wifi| &mut wifi.bss.lifetime),
     &W::named("reorder-timeout")
         .means("time that a recipient waits for a missing MPDU")
         .field(SOME_TIME, |wifi| &mut wifi.bss.reorder_timeout),
     &W::named("link-ack-delay")
-        .means("delay of link-layer ACKs beyond SIFS; ACK timeouts grow by as much")
+        .means("delay of link-layer ACKs beyond SIFS")
         .field(Span::up_to(Duration::from_millis(1)), |wifi| &mut wifi.bss.link_ack_delay),
     &W::named("ack-filter")
         .means(
@@ -473,15 +448,14 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         ),
     &W::named("ap-acks")
         .means(
-            "`fastack`: the access point sends TCP ACKs for its clients when a segment's MPDU was \
-                 acknowledged; not with `[hack]`, nor in `tacit shell`; see \
-                 [fastack.md](../design/fastack.md). Schemes change it",
+            "the access point sends TCP ACKs for its clients; not with `[hack]`, nor in `tacit \
+             shell`; see [fastack.md](../design/fastack.md). Schemes change it",
         )
         .field(Choice(&[("none", ApAcks::None), ("fastack", ApAcks::FastAck)]), |wifi| &mut wifi.ap_acks),
     &W::named("eifs")
         .means(
-            "after which collisions bystanders wait EIFS: none; those whose first frame began \
-             before another, as ns-3; all",
+            "after which collisions bystanders wait EIFS: none; those whose frames did not begin \
+             together, as ns-3; all",
         )
         .field(
             OnceFlag {
@@ -503,9 +477,8 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         .field(Flag, |wifi| &mut wifi.bss.capture),
     &W::named("ap-scheduler")
         .means(
-            "which client the access point serves: each in turn; that with the oldest packet; by \
-             deficit round robin over [airtime](../references/wifi-model.md#airtime-fairness), \
-             as mac80211",
+            "whom the access point serves: each in turn; that with the oldest packet; by \
+             [airtime](../references/wifi-model.md#airtime-fairness), as mac80211",
         )
         .field(
             Choice(&[
@@ -516,19 +489,15 @@ pub(crate) const WIFI: Keys<Wifi> = &[
             |wifi| &mut wifi.bss.ap_scheduler,
         ),
     &W::named("aql-limit")
-        .means(
-            "airtime of the packets for a client in the access point's MAC, except for one \
-             packet (mac80211: 5 ms)",
-        )
+        .means("airtime of the packets for a client in the access point's MAC (mac80211: 5 ms)")
         .field(OrNone(Span::between(Duration::from_micros(100), Duration::from_millis(100))), |wifi| {
             &mut wifi.bss.aql_limit
         }),
     &W::named(OFDMA)
         .means(
-            "802.11ax: the access point sends to several clients at once, whose Block Acks \
-             answer a trigger behind the PPDU or in each A-MPDU, requests one after the other, \
-             or a TRS Control field, or come with their data (`cascade`); see \
-             [wifi-model.md](../references/wifi-model.md#ofdma)",
+            "802.11ax: the access point sends to several clients at once; Block Acks answer a \
+             trigger behind the PPDU or in each A-MPDU, requests, or a TRS Control field, or come \
+             with data; see [wifi-model.md](../references/wifi-model.md#ofdma)",
         )
         .field(
             Choice(&[
@@ -549,8 +518,8 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         .field(Whole(2, OfdmaConfig::MOST_USERS), |wifi| &mut wifi.ofdma.config.max_users),
     &W::named("ofdma-sharing")
         .means(
-            "how many clients share a PPDU: as many as bring the most bytes; all with data that \
-             leave no unit over, as in ns-3",
+            "clients in a PPDU: as many as bring the most bytes; or as ns-3, all with data that \
+             leave no unit over",
         )
         .field(Choice(&[("goodput", Sharing::Goodput), ("most", Sharing::Most)]), |wifi| {
             &mut wifi.ofdma.config.sharing
@@ -558,21 +527,19 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     &W::named("ofdma-ack-mcs")
         .means("highest MCS of Block Acks that answer triggers")
         .field(Whole(0, 11), |wifi| &mut wifi.ofdma.config.block_ack_mcs),
-    &W::named("trigger-padding")
-        .means("time that a trigger leaves its users to prepare their answers (MinTrigProcTime)")
-        .field(
-            Own {
-                read: trigger_padding,
-                write: |padding| format!("\"{} us\"", padding.as_micros()),
-                allowed: TRIGGER_PADDINGS_ALLOWED,
-            },
-            |wifi| &mut wifi.ofdma.config.trigger_padding,
-        ),
+    &W::named("trigger-padding").means("time to prepare answers (MinTrigProcTime)").field(
+        Own {
+            read: trigger_padding,
+            write: |padding| format!("\"{} us\"", padding.as_micros()),
+            allowed: TRIGGER_PADDINGS_ALLOWED,
+        },
+        |wifi| &mut wifi.ofdma.config.trigger_padding,
+    ),
     &W::named(TRIGGERS)
         .means(
-            "with `ofdma`: which clients the access point asks for packets: none; those just \
-             sent data, or that report packets; those that send over 100 packets a second, while \
-             two do, or report packets; all; none by name (`random-access-units`)",
+            "with `ofdma`: clients asked for packets: none; those just sent data, or that report \
+             packets; those that send over 100 packets a second, while two do, or report packets; \
+             all; none by name (`random-access-units`)",
         )
         .field(
             Choice(&[
@@ -585,15 +552,15 @@ pub(crate) const WIFI: Keys<Wifi> = &[
             |wifi| &mut wifi.ofdma.config.triggers,
         ),
     &W::named("buffer-status-polls")
-        .means("with `triggers`: a trigger before asks how much waits (BSRP)")
+        .means("with `triggers`: poll before them how much waits (BSRP)")
         .field(Flag, |wifi| &mut wifi.ofdma.config.polls),
     &W::named(RANDOM_ACCESS_UNITS)
         .means("with `triggers`: resource units of each trigger for any client with something to send (UORA)")
         .field(Whole(0, OfdmaConfig::MOST_USERS), |wifi| &mut wifi.ofdma.config.random_access_units),
     &W::named("mu-edca")
         .means(
-            "with `triggers`: how a client contends for 2.1 s after it answered one: as before; \
-             with AIFSN 8 and windows from 511; not at all",
+            "with `triggers`: how a client contends for 2.1 s after an answer: as before; with \
+             AIFSN 8 and windows from 511; not at all",
         )
         .field(
             Choice(&[("off", MuEdca::Off), ("openwrt", MuEdca::OpenWrt), ("silent", MuEdca::Silent)]),

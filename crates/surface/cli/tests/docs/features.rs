@@ -1,7 +1,7 @@
 //! `docs/validation/features.md` is generated from the table `features.toml` next to it, and the names in the table
 //! exist.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 
@@ -16,9 +16,8 @@ const HEAD: &str = "\
 # Features and their tests
 
 The features that tacit set out to have, each with the tests and figures that show it. The page is written from
-[features.toml](features.toml), where a feature is added. `cargo test -p PACKAGE NAME` runs a test, `tacit figure NAME` a figure.
-Claims of figures that are missed or skipped are counted here, with their reasons in [papers.md](papers.md). *Partly* means that
-a part of the feature is not there, and names it; *missing*, that nothing is. Tests that *need* something are skipped without it.
+[features.toml](features.toml). `cargo test -p PACKAGE NAME` runs a test, `tacit figure NAME` a figure; [papers.md](papers.md) has
+the verdicts on its claims. *Partly* and *missing* name what is not there. Tests that *need* something are skipped without it.
 
 ";
 
@@ -97,28 +96,13 @@ fn state(feature: &Table) -> State {
     }
 }
 
-/// The number of claims of each figure and of those not met, according to docs/validation/papers.md.
-fn claims() -> BTreeMap<String, (usize, usize)> {
+/// Figures with claims, according to docs/validation/papers.md.
+fn claimed() -> BTreeSet<String> {
     let page = fs::read_to_string(root().join("docs/validation/papers.md")).unwrap();
-    let mut claims: BTreeMap<String, (usize, usize)> = BTreeMap::new();
-    let mut figure = String::new();
     // The versions that measured the claims follow after them.
-    let claimed = page.lines().take_while(|line| !line.starts_with("## Measured by"));
-    for row in claimed.filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")) {
-        let (first, rest) = row.split_once(" |").unwrap_or((row, ""));
-        if !first.trim().is_empty() {
-            first.trim().clone_into(&mut figure);
-        }
-        let verdict = rest.rsplit('|').next().unwrap_or_default().trim();
-        let (all, missed) = claims.entry(figure.clone()).or_default();
-        // Regression bounds and tables do not reproduce a claim.
-        if ["kept", "table"].contains(&verdict) {
-            continue;
-        }
-        *all += 1;
-        *missed += usize::from(verdict != "pass");
-    }
-    claims
+    let rows = page.lines().take_while(|line| !line.starts_with("## Measured by"));
+    let rows = rows.filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
+    rows.map(|row| row.split(" |").next().unwrap_or_default().trim().to_owned()).collect()
 }
 
 /// The number of features of each state, in words.
@@ -131,30 +115,26 @@ pub(super) fn counted(table: &Table) -> String {
 
 /// The page generated from the table.
 fn page(table: &Table) -> String {
-    let claims = claims();
     let mut page = HEAD.to_owned();
     let _ = writeln!(page, "{}.", counted(table));
     for group in tables(table, "group") {
         let _ = writeln!(page, "\n## {}\n", text(group, "title"));
         for feature in tables(group, "feature") {
-            let _ = writeln!(page, "* {}: {}", text(feature, "what"), shown_by(feature, &claims));
+            let _ = writeln!(page, "* {}: {}", text(feature, "what"), shown_by(feature));
         }
     }
     page
 }
 
 /// What shows a feature, and what is missing of it.
-fn shown_by(feature: &Table, claims: &BTreeMap<String, (usize, usize)>) -> String {
+fn shown_by(feature: &Table) -> String {
     let mut parts: Vec<String> = Vec::new();
     for test in words(feature, "tests") {
         let (file, name) = test.split_once(' ').unwrap();
         parts.push(format!("[`{name}`](../../{file})"));
     }
-    for figure in words(feature, "figures") {
-        let (all, missed) = claims.get(figure).copied().unwrap_or_default();
-        let missed = if missed == 0 { String::new() } else { format!(" ({missed}/{all} missed)") };
-        parts.push(format!("[{figure}](../../figures/{figure}.toml){missed}"));
-    }
+    let figures = words(feature, "figures").into_iter();
+    parts.extend(figures.map(|figure| format!("[{figure}](../../figures/{figure}.toml)")));
     // A check that is not a test of a crate but a step of ci.sh.
     parts.extend(words(feature, "checks").iter().map(|step| format!("`./ci.sh {step}`")));
     if feature.contains_key("needs") {
@@ -209,7 +189,7 @@ fn every_test_that_is_named_exists() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Items in docs/validation/reports.md end in names of tests, each between backticks.
+/// Items in docs/validation/reports.md end in names of tests, each a link to its file.
 #[test]
 fn tests_that_reports_name_exist() {
     let page = fs::read_to_string(root().join("docs/validation/reports.md")).unwrap();
@@ -217,11 +197,18 @@ fn tests_that_reports_name_exist() {
     assert!(items.len() > 30, "{} items", items.len());
     for item in items {
         let (_, shown_by) = item.rsplit_once(": ").unwrap_or_else(|| panic!("no test: {item}"));
-        let tests: Vec<&str> = shown_by.split('`').skip(1).step_by(2).collect();
-        assert!(!tests.is_empty(), "no test: {item}");
-        let faults = not_there(tests.into_iter());
+        let tests: Vec<String> = shown_by.split(", ").map(linked_test).collect();
+        let faults = not_there(tests.iter().map(String::as_str));
         assert!(faults.is_empty(), "{}", faults.join("\n"));
     }
+}
+
+/// The test of a link in docs/validation, as FILE NAME.
+fn linked_test(link: &str) -> String {
+    let inner = link.strip_prefix("[`").and_then(|link| link.strip_suffix(')'));
+    let parts = inner.and_then(|inner| inner.split_once("`](../../"));
+    let (name, file) = parts.unwrap_or_else(|| panic!("{link}: a link to a test is expected"));
+    format!("{file} {name}")
 }
 
 /// Those of `tests` that do not exist. Each is given as FILE NAME.
@@ -259,10 +246,10 @@ fn has_test(source: &str, name: &str) -> bool {
 
 #[test]
 fn every_figure_that_is_named_has_claims() {
-    let claims = claims();
+    let claimed = claimed();
     for figure in features(&table(FEATURES)).iter().flat_map(|feature| words(feature, "figures")) {
         assert!(root().join(format!("figures/{figure}.toml")).exists(), "there is no figure {figure}");
-        assert!(claims.contains_key(figure), "{figure} is not in docs/validation/papers.md");
+        assert!(claimed.contains(figure), "{figure} is not in docs/validation/papers.md");
     }
 }
 
