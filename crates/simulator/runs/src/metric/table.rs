@@ -36,6 +36,8 @@ const fn all() -> [Metric; COUNT] {
 const FIRST_HOST_SHARE: &str = "percent of the bytes delivered that was the first host's, from sample to sample \
      (`run.sample-interval`), repair included";
 
+const COMPLETION: &str =
+    "from the start of such a flow until its sink had everything; percentiles are nearest ranks";
 const OF_RUNS: &[Metric] = &[
     metric("goodput_bps", "payload that arrived in the measured window, each byte once, all flows", |view| {
         Some(view.outcome.goodput_bps())
