@@ -4,10 +4,10 @@
 mod accounts;
 mod air_log;
 mod build;
+mod multi_user;
 mod outbox;
 mod receive;
 mod repair;
-mod round;
 mod sequence;
 mod stations;
 mod txop;
@@ -19,7 +19,8 @@ pub(crate) use self::accounts::{Accounts, even_shares};
 use self::air_log::AirLog;
 pub use self::outbox::Delivery;
 use self::outbox::Outbox;
-pub(crate) use self::sequence::{Reception, Sequence};
+use self::sequence::User;
+pub(crate) use self::sequence::{Sequence, SequenceFrame};
 pub(crate) use self::stations::Stations;
 use super::air::{Frame, Outcome, StationId};
 use super::airtime::AirtimeUse;
@@ -54,7 +55,7 @@ pub(crate) struct Cell {
     /// Users of the next multi-user PPDU; kept to reuse its capacity.
     users: Vec<usize>,
     /// Those of the last one; kept to reuse their capacity.
-    spare_users: Vec<round::User>,
+    spare_users: Vec<User>,
     /// When the next beacon is due.
     pub next_beacon: Option<Instant>,
     /// No gap in a reorder buffer times out before this, and no repair request is due before this.
@@ -282,8 +283,9 @@ impl Cell {
 
     // --- Answers ----------------------------------------------------------------------------
 
-    /// Builds the acknowledgment, and writes the bytes to append to `appended`: at most `room` if its length is fixed.
-    pub fn answer(&mut self, exchange: &Exchange, room: Option<usize>, appended: &mut Vec<u8>) -> Answer {
+    /// The acknowledgment of the data of `user` is sent next, with the bytes appended to it: at most `room` if its length is fixed.
+    fn acknowledge(&mut self, user: &mut User, room: Option<usize>) {
+        let User { exchange: Some(exchange), appended, .. } = user else { return };
         let [from, to] = self.stations.ends(exchange);
         let back = to.peer_index(exchange.from);
         to.counters.link_acks += 1;
@@ -291,16 +293,15 @@ impl Cell {
         let sender = &from.peers[exchange.peer()];
         let (heard, more_data, sync) = seen_by_recipient(&exchange.outgoing, sender);
         let control = &sender.originator.control_mode;
-        let mut exchange = *exchange;
-        let mut holds_more = false;
         // A client with one radio exchanges frames on one link at a time, as if it had one.
         let has_one_radio = sender.originator.gate.padding.is_some();
         let link = if has_one_radio { LinkId::FIRST } else { sender.originator.role.link };
         let overlaps = !to.peers[back].originator.upper.appending.without(link).is_empty();
         let solicited = Solicited { by: heard, sync, overlaps };
+        user.holds_more = false;
         if let Some(response) = to.hook.link_ack(link, back, solicited, room, appended) {
             let (function, from) = (exchange.to, exchange.from);
-            holds_more = response.holds_more;
+            user.holds_more = response.holds_more;
             self.outbox.interrupts.push_back(Interrupt::Received {
                 function,
                 from,
@@ -334,8 +335,7 @@ impl Cell {
         let mut lens = std::iter::once(exchange.response_len(inside)).chain(behind);
         let noisy = noise.is_some_and(|noise| lens.any(|len| noise.takes_control(len)));
         let lost_behind = is_behind && peer.link_ack_loss.takes();
-        let lost = peer.link_ack_loss.takes() || lost_behind || noisy || peer.is_away(exchange.response_at);
-        Answer { exchange, lost, holds_more }
+        user.lost = peer.link_ack_loss.takes() || lost_behind || noisy || peer.is_away(exchange.response_at);
     }
 
     // --- Outcome ----------------------------------------------------------------------------
@@ -447,12 +447,6 @@ impl Cell {
         self.end_failed(exchange, settled, noticed_at, next_idle);
     }
 
-    /// The acknowledgment of a PPDU did not arrive in time.
-    pub fn time_out(&mut self, exchange: &Exchange, next_idle: u64) {
-        let timeout = self.rules.ack_timeout(self.stations.control_mode(exchange));
-        self.fail(exchange, exchange.end + timeout, next_idle);
-    }
-
     /// No CTS arrived, or none was understood by `heard_until`. The sender notices, and `next_idle` is the idle period
     /// that begins for it.
     pub fn fail_protection(&mut self, exchange: &Exchange, heard_until: Instant, next_idle: u64) {
@@ -535,21 +529,12 @@ impl Cell {
         self.stations.control_mode(exchange).ppdu_duration(CF_END_LEN)
     }
 
-    /// The TXOP holder of `exchange` sends a CF-End at `at`; returns when it ends.
-    pub fn send_cf_end(&mut self, exchange: &Exchange, at: Instant) -> Instant {
-        let until = at + self.cf_end_duration(exchange);
+    /// The TXOP holder of `exchange` sends a CF-End in this `span`.
+    fn send_cf_end(&mut self, exchange: &Exchange, span: [Instant; 2]) {
         let transmitter = exchange.holder();
         self.stations[transmitter].counters.cf_ends += 1;
         let mode = *self.stations.control_mode(exchange);
-        self.air.record_broadcast(
-            transmitter,
-            [at, until],
-            mode,
-            Duration::ZERO,
-            Outcome::Received,
-            Frame::CfEnd,
-        );
-        until
+        self.air.record_broadcast(transmitter, span, mode, Duration::ZERO, Outcome::Received, Frame::CfEnd);
     }
 
     /// Sends a beacon at `at` and schedules the next one; returns when it ends.
@@ -564,17 +549,6 @@ impl Cell {
         self.air.record_broadcast(access_point, [at, until], mode, reserves, outcome, Frame::Beacon);
         until
     }
-}
-
-/// An acknowledgment that is being sent.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Answer {
-    /// The exchange it belongs to, including its length.
-    pub exchange: Exchange,
-    /// It will not be received.
-    pub lost: bool,
-    /// Its sender has more to append than there was room for.
-    pub holds_more: bool,
 }
 
 /// `outgoing` as its recipient sees it: kind, More Data, SYNC.

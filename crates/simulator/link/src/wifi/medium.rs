@@ -16,9 +16,9 @@ use self::carrier_sense::CarrierSense;
 use self::transmission::Transmission;
 use super::air::StationId;
 use super::airtime::AirtimeUse;
-use super::cell::{Cell, Sequence, earliest, even_shares};
+use super::cell::{Cell, Sequence, SequenceFrame, earliest, even_shares};
 use super::functions::FunctionId;
-use super::mac::exchange::{Exchange, Part};
+use super::mac::exchange::Exchange;
 use super::mac::rules::Rules;
 use crate::packet::PayloadClass;
 
@@ -139,9 +139,6 @@ impl Medium {
             self.begin(cell, Some(sequence), at);
         }
         self.sense.winners = winners;
-        if let Some(Transmission { sequence: Some(Sequence::Round(round)), .. }) = self.sole() {
-            round.book_first(cell, at);
-        }
         self.sense.refresh(cell, at);
     }
 
@@ -158,7 +155,7 @@ impl Medium {
     fn begin_frame(&mut self, cell: &mut Cell, index: usize) {
         let new = &mut self.transmissions[index];
         let until = match &new.sequence {
-            Some(sequence) => cell.begin_frame(sequence, new.at),
+            Some(sequence) => sequence.begin_frame(cell),
             None => cell.send_beacon(new.at),
         };
         new.begin(until);
@@ -183,16 +180,17 @@ impl Medium {
             transmission.capture(cell, capture);
         }
         sense.end_frame(transmission, cell.rules.config.eifs);
-        let reception = transmission.receive(cell, sense, at);
+        let ready = transmission.receive(cell, sense, at);
         let Transmission { sequence: Some(sequence), perceived, overlapped, .. } = transmission else {
             self.end(index);
             return;
         };
-        let reserved_until = sequence.reserves_until(cell, at);
-        let receiver = if sense.is_common() { None } else { sequence.receiver(cell) };
+        let reserved_until = sequence.reserves_until(cell);
+        let receiver = if sense.is_common() { None } else { sequence.receiver() };
+        let receiver = receiver.map(|function| cell.stations.station_of(function));
         let next_idle = sense.next_idle(cell, sequence.holder());
         sense.set_engaged(cell, sequence, false);
-        let follows = cell.frame_ended(sequence, reception, (at, next_idle));
+        let follows = sequence.frame_ended(cell, ready, next_idle);
         let is_last = follows.is_none() && !*overlapped;
         if reserved_until.is_none_or(|until| until > at) && (is_last || !sense.is_common()) {
             let txop_ends = if follows.is_none() { sequence.txop_ends() } else { None };
@@ -249,11 +247,7 @@ impl Medium {
     fn book_unbooked(&self, cell: &mut Cell, until: Instant, newcomer: Option<FunctionId>) {
         let beacon = (StationId::AP.first_function(), PayloadClass::Data);
         match self.sole() {
-            Some(Transmission { sequence: Some(Sequence::Exchange(exchange)), .. }) => {
-                cell.book_frame(exchange, until);
-            }
-            // It accounts for itself.
-            Some(Transmission { sequence: Some(Sequence::Round(_)), .. }) => {}
+            Some(Transmission { sequence: Some(sequence), .. }) => sequence.book(cell, until),
             Some(_) => cell.charge(beacon.0, beacon.1, AirtimeUse::Beacon, until),
             None if self.transmissions.is_empty() => {
                 cell.accounts.book_idle(self.sense.idle_use(cell, newcomer), until);
@@ -284,21 +278,21 @@ impl Medium {
 
     /// The exchange whose data is on the air without a collision.
     pub fn data_on_air(&self) -> Option<&Exchange> {
-        self.on_air().find(|(part, _)| *part == Some(Part::Data)).map(|(_, exchange)| exchange)
+        self.on_air().find(|(frame, _)| *frame == Some(SequenceFrame::Data)).map(|(_, exchange)| exchange)
     }
 
     /// The exchanges whose frames are on the air, with the frame where there is no collision.
-    pub fn on_air(&self) -> impl Iterator<Item = (Option<Part>, &Exchange)> {
+    pub fn on_air(&self) -> impl Iterator<Item = (Option<SequenceFrame>, &Exchange)> {
         self.transmissions.iter().filter_map(|own| {
-            let exchange = own.sequence.as_ref()?.exchange()?;
-            Some(((!own.overlapped).then_some(exchange.part), exchange))
+            let sequence = own.sequence.as_ref()?;
+            Some(((!own.overlapped).then_some(sequence.frame), sequence.only_exchange()?))
         })
     }
 
     /// The station whose frame is on the air without a collision, beacons included.
     pub fn transmitter(&self, cell: &Cell) -> Option<StationId> {
         let Some(sequence) = &self.sole()?.sequence else { return Some(StationId::AP) };
-        sequence.exchange().map(|exchange| cell.stations.station_of(exchange.transmitter()))
+        sequence.transmitters().next().map(|function| cell.stations.station_of(function))
     }
 
     /// When the backoff of `function` ends if the medium stays idle; `None` if it is busy.

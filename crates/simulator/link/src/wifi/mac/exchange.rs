@@ -4,9 +4,8 @@ use tacit_packet::units::{Duration, Instant};
 
 use super::peer::Peer;
 use super::plan::Outgoing;
-use super::protection::{Handshake, Step};
+use super::protection::Handshake;
 use super::rules::{HoldLimits, Rules};
-use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::ofdma::{HackCarrier, MuAcknowledgment, OfdmaConfig};
 use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, Mode};
@@ -14,22 +13,11 @@ use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WR
 /// Response length of an exchange without a response.
 const UNANSWERED: u32 = 0;
 
-/// Role of a frame within its exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    Protection(Step),
-    Data,
-    Response { lost: bool },
-    CfEnd,
-}
-
 /// A transmission and its response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange {
     pub from: FunctionId,
     pub to: FunctionId,
-    /// Its frame on the air, or due.
-    pub part: Part,
     pub outgoing: Outgoing,
     pub handshake: Handshake,
     /// When the handshake begins; equal to `start` if there is none.
@@ -121,7 +109,6 @@ impl Exchange {
         Self {
             from,
             to: peer.id,
-            part: handshake.first().map_or(Part::Data, Part::Protection),
             outgoing,
             handshake,
             begins: at,
@@ -140,78 +127,34 @@ impl Exchange {
         }
     }
 
-    /// The part of `from` and `to` in a PPDU with `users` users, in unit `unit_index`. The PPDU lasts from the first to
-    /// the second instant of `ppdu`; a response of `response_len` bytes lasts over `response`.
-    pub fn shared(
+    /// The part of `from` and `to` in a PPDU with `users` users, in unit `unit_index`. The PPDU lasts from `start` to `end`; a
+    /// response of `response_len` bytes follows at a time that is not known yet.
+    pub fn in_unit(
+        handshake: Handshake,
         [from, to]: [FunctionId; 2],
         outgoing: Outgoing,
         (unit_index, users): (u16, u16),
-        ppdu: [Instant; 2],
-        response: [Instant; 2],
+        [start, end]: [Instant; 2],
         response_len: u32,
     ) -> Self {
-        let ([start, end], [response_at, response_end]) = (ppdu, response);
         Self {
             from,
             to,
-            part: Part::Data,
             outgoing,
-            handshake: Handshake::Shared,
+            handshake,
             begins: start,
             first_end: start,
             start,
             clear_from: start,
             end,
-            response_at,
+            response_at: end,
             response_len,
             grants: false,
             reserves_txop: false,
             users,
             unit_index,
-            response_end,
-            reserves: response_end - end,
-        }
-    }
-
-    /// The same as a part of the responses to a trigger.
-    pub fn triggered(self) -> Self {
-        Self { handshake: Handshake::Triggered, ..self }
-    }
-
-    /// Function that sends its frame.
-    pub fn transmitter(&self) -> FunctionId {
-        match self.part {
-            Part::Protection(Step::Rts | Step::CtsToSelf) | Part::Data => self.from,
-            Part::Protection(Step::Cts) | Part::Response { .. } => self.to,
-            Part::CfEnd => self.holder(),
-        }
-    }
-
-    /// Function whose NAV its frame does not set.
-    pub fn receiver(&self) -> FunctionId {
-        match self.part {
-            Part::Protection(Step::Rts) | Part::Data => self.to,
-            Part::Protection(_) | Part::Response { .. } | Part::CfEnd => self.from,
-        }
-    }
-
-    /// Functions that take part in it while its frame is due or on the air: after a CTS or a grant the receiver does too.
-    pub fn participants(&self) -> [Option<FunctionId>; 2] {
-        let is_agreed = matches!(self.handshake, Handshake::Rts | Handshake::Granted);
-        match self.part {
-            Part::CfEnd => [Some(self.holder()), None],
-            Part::Protection(Step::Cts) | Part::Response { .. } => [Some(self.from), Some(self.to)],
-            Part::Data if is_agreed => [Some(self.from), Some(self.to)],
-            Part::Protection(_) | Part::Data => [Some(self.from), None],
-        }
-    }
-
-    /// Use of the gap before its frame, except before a response.
-    pub fn gap_use(&self) -> AirtimeUse {
-        match (self.part, self.handshake) {
-            (Part::Response { .. }, _) => AirtimeUse::LinkAck,
-            (Part::Data, Handshake::Granted | Handshake::Continued) => AirtimeUse::Acquisition,
-            (Part::Data | Part::Protection(_) | Part::CfEnd, _) => AirtimeUse::Protection,
+            response_end: end,
+            reserves: Duration::ZERO,
         }
     }
 
@@ -305,9 +248,9 @@ impl Exchange {
         self.response_end.max(self.end + self.reserves)
     }
 
-    /// The exchange with its data on the air. Its MPDUs that start before `clear_from` collide with another PPDU.
-    pub fn hidden_until(self, clear_from: Instant) -> Self {
-        Self { clear_from, part: Part::Data, ..self }
+    /// Its MPDUs that start before `clear_from` collide with another PPDU.
+    pub fn collide_until(&mut self, clear_from: Instant) {
+        self.clear_from = clear_from;
     }
 
     /// Whether an MPDU that starts at `at` does not collide with another PPDU.

@@ -29,8 +29,6 @@ pub(crate) struct Peer {
     pub answered: bool,
     /// It hears no frame that begins before this, because its radio is on another link or on its way back.
     pub deaf_until: Instant,
-    /// Bytes appended to the acknowledgment to it that is on the air.
-    pub appended: Vec<u8>,
     /// When it is out of range.
     pub away: Option<(Instant, Instant)>,
     /// Forecast of the bytes that it will append to its next response to a trigger.
@@ -65,7 +63,6 @@ impl Peer {
             noise,
             answered: true,
             deaf_until: Instant::ZERO,
-            appended: Vec::new(),
             away: None,
             room: RoomForecast::default(),
             uplink: UplinkDemand::default(),

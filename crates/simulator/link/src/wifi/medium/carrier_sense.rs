@@ -7,11 +7,10 @@ use tacit_packet::units::Instant;
 use super::transmission::{Perceived, Transmission};
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::cell::{Cell, Sequence, earliest};
+use crate::wifi::cell::{Cell, Sequence, SequenceFrame, earliest};
 use crate::wifi::config::Eifs;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::access::{AWAY, IdlePeriod};
-use crate::wifi::mac::exchange::{Exchange, Part};
 use crate::wifi::mac::protection::{Handshake, Step};
 use crate::wifi::mac::rules::Rules;
 
@@ -152,16 +151,23 @@ impl CarrierSense {
         if is_waited { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
     }
 
-    /// Whether `receiver` may respond to a frame of `exchange` that ended at `at`.
-    pub fn is_ready(&self, receiver: StationId, exchange: &Exchange, at: Instant) -> bool {
+    /// Whether the receiver of a frame of `sequence` that ended at `at` may respond to it.
+    pub fn is_ready(&self, cell: &Cell, sequence: &Sequence, at: Instant) -> bool {
         let Views::Own { views, .. } = &self.views else { return true };
-        let view = &views[receiver.index()];
-        match exchange.part {
+        let (Some(exchange), Some(receiver)) = (sequence.only_exchange(), sequence.receiver()) else {
+            return true;
+        };
+        let view = &views[cell.stations.station_of(receiver).index()];
+        match sequence.frame {
             // A station whose NAV is set does not respond (802.11-2020 clause 10.3.2.9).
-            Part::Protection(Step::Rts) => !view.engaged && view.heard == 0 && view.reserved_until <= at,
+            SequenceFrame::Protection(Step::Rts) => {
+                !view.engaged && view.heard == 0 && view.reserved_until <= at
+            }
             // After a CTS or a grant the receiver takes part in this exchange; otherwise it must take part in no other.
-            Part::Data => !view.engaged || matches!(exchange.handshake, Handshake::Rts | Handshake::Granted),
-            Part::Protection(_) | Part::Response { .. } | Part::CfEnd => true,
+            SequenceFrame::Data => {
+                !view.engaged || matches!(exchange.handshake, Handshake::Rts | Handshake::Granted)
+            }
+            _ => true,
         }
     }
 
@@ -232,8 +238,8 @@ impl CarrierSense {
             }
             function.active
         });
-        // Where time does not divide evenly, the remainder is not that of a round.
-        winners.sort_by_key(|winner| matches!(winner, Sequence::Round(_)));
+        // Where time does not divide evenly, the remainder is not that of a multi-user sequence.
+        winners.sort_by_key(Sequence::is_multi_user);
         cell.accounts.charge_wait(&mut cell.stations, winners.iter().map(Sequence::account));
         std::mem::take(winners)
     }
@@ -273,7 +279,7 @@ impl CarrierSense {
         };
         match sequence {
             None => send(StationId::AP),
-            Some(sequence) => sequence.each_transmitter(|function| send(cell.stations.station_of(function))),
+            Some(sequence) => sequence.transmitters().for_each(|function| send(cell.stations.station_of(function))),
         }
         for (view, own) in views.iter_mut().zip(perceived) {
             own.hears &= !own.sends;
@@ -359,9 +365,9 @@ impl CarrierSense {
     fn set_own_engaged(&mut self, cell: &Cell, sequence: &Sequence, engaged: bool) {
         let Views::Own { views, .. } = &mut self.views else { return };
         self.changed = true;
-        sequence.each_participant(|function| {
+        for function in sequence.participants() {
             views[cell.stations.station_of(function).index()].engaged = engaged;
-        });
+        }
     }
 
     // --- Busy and idle ----------------------------------------------------------------------

@@ -107,21 +107,16 @@ impl Cell {
         chosen.into_iter().map(|position| peers[position]).collect()
     }
 
-    /// A single-user PPDU of a client arrived at the access point, with the client's buffer status.
-    pub fn note_uplink(&mut self, exchange: &Exchange) {
+    /// A single-user PPDU was acknowledged, or not: that of a client brought its buffer status to the access point.
+    pub fn note_single_user(&mut self, exchange: &Exchange) {
         let Some(ofdma) = self.rules.config.ofdma else { return };
-        if !self.stations[exchange.to].is_access_point() {
-            if !self.stations[exchange.from].is_access_point() {
-                // A direct link.
-                return;
-            }
-            // The access point's data was acknowledged or lost; TCP ACKs for it are expected.
-            let mpdus = self.stations.originator(exchange).plan().mpdus;
-            let peer = exchange.peer();
-            if matches!(exchange.outgoing, Outgoing::Data { class: PayloadClass::Data, .. }) {
-                self.stations[exchange.from].peers[peer].uplink.sent(mpdus);
-            }
+        if self.stations[exchange.from].is_access_point() {
+            self.note_downlink(exchange);
             self.want_trigger(exchange.from, exchange.response_end, &ofdma);
+            return;
+        }
+        if !self.stations[exchange.to].is_access_point() || exchange.is_unanswered() {
+            // A direct link, or data that no client is triggered for.
             return;
         }
         let client = &self.stations[exchange.from];
@@ -131,6 +126,14 @@ impl Cell {
         let peer = access_point.peer_index(exchange.from);
         access_point.peers[peer].uplink.heard(exchange.end, mpdus, left);
         self.want_trigger(exchange.to, exchange.response_end, &ofdma);
+    }
+
+    /// The access point's data was acknowledged or lost: TCP ACKs for it are expected.
+    pub(in crate::wifi::cell) fn note_downlink(&mut self, exchange: &Exchange) {
+        let mpdus = self.stations.originator(exchange).plan().mpdus;
+        if matches!(exchange.outgoing, Outgoing::Data { class: PayloadClass::Data, .. }) {
+            self.stations[exchange.from].peers[exchange.peer()].uplink.sent(mpdus);
+        }
     }
 
     /// Lets the access point contend for a trigger if there are clients to trigger.

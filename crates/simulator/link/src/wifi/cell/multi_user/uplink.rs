@@ -3,22 +3,21 @@
 
 use tacit_packet::units::{Duration, Instant};
 
-use super::{Progress, Round, Stage, User};
-use crate::packet::PayloadClass;
+use super::{MultiUser, Sequence, SequenceFrame, User, Users};
 use crate::wifi::air::{Acknowledged, Frame, Outcome, StationId, TriggerKind, TriggerUser};
-use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::bitmap::AckBitmap;
-use crate::wifi::cell::{Cell, even_shares};
+use crate::wifi::cell::Cell;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::block_ack::Recipient;
 use crate::wifi::mac::buffer_status::UplinkDemand;
 use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::originator::Need;
 use crate::wifi::mac::plan::PpduPlan;
+use crate::wifi::mac::protection::Handshake;
 use crate::wifi::mac::sequence_distance;
 use crate::wifi::ofdma::{OfdmaConfig, Triggers};
 use crate::wifi::phy::{
-    Format, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu, QOS_NULL_LEN, ResourceUnit,
+    Format, MPDU_DELIMITER_LEN, Mode, MultiUser as Way, MultiUserPpdu, QOS_NULL_LEN, ResourceUnit,
     multi_sta_block_ack_len,
 };
 
@@ -30,7 +29,7 @@ const LENGTH_LEN: u32 = 2;
 
 /// Random-access units of a trigger.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RandomUnits {
+pub(in crate::wifi::cell) struct RandomUnits {
     /// Index of the first one, after the units of triggered clients.
     first: u16,
     count: u16,
@@ -60,7 +59,7 @@ impl Cell {
         id: FunctionId,
         ofdma: &OfdmaConfig,
         limit: Option<Duration>,
-    ) -> Option<Round> {
+    ) -> Option<Sequence> {
         self.stations[id].trigger_due = false;
         let mut asked = self.whom_to_ask(at, id, ofdma);
         let offered = self.random_units(ofdma);
@@ -75,7 +74,7 @@ impl Cell {
         let slowest = self.slowest_client(id, asked.first().copied()).filter(|_| offered > 0);
         let mut modes: Vec<Mode> = asked.iter().map(|peer| self.uplink_mode(id, *peer)).collect();
         modes.extend(slowest.into_iter().flat_map(|(_, mode)| std::iter::repeat_n(mode, offered)));
-        let ppdu = self.shared_ppdu(MultiUser::Up, &modes)?;
+        let ppdu = self.shared_ppdu(Way::Up, &modes)?;
         let station = &self.stations[id];
         let addressed = asked.iter().copied().chain(slowest.map(|(peer, _)| peer));
         let controls = addressed.map(|peer| station.peers[peer].originator.steady_modes()[1]);
@@ -86,36 +85,51 @@ impl Cell {
         });
         let users = users.collect::<Option<Vec<_>>>()?;
         // The first trigger is sent below.
-        let stage = Stage::Trigger(TriggerKind::Basic);
-        let mut round = Round::new(id, *ofdma, (stage, at), users, control_mode);
-        round.random = slowest.and_then(|(_, mode)| {
+        let frame = SequenceFrame::Trigger(TriggerKind::Basic);
+        let mut sequence = Sequence::several(id, *ofdma, (frame, at), users, control_mode);
+        sequence.multi_user_mut().random = slowest.and_then(|(_, mode)| {
             Some(RandomUnits { first, count: offered as u16, mode: mode.among_users(&ppdu)? })
         });
-        let trigger = control_mode.ppdu_duration(round.trigger_len(TriggerKind::Basic));
+        let trigger = control_mode.ppdu_duration(sequence.trigger_len(TriggerKind::Basic));
         // A Block Ack for all users, whether received or not.
         let window = self.rules.config.block_ack_window;
         let acks = multi_sta_block_ack_len(modes.iter().map(|_| Some(window)));
         let overhead =
             trigger + self.rules.phy.sifs + self.rules.response_after() + control_mode.ppdu_duration(acks);
-        round.longest = self.ppdu_limit(id, overhead, limit);
-        if round.shortest() > round.longest {
+        let longest = self.ppdu_limit(id, overhead, limit);
+        sequence.multi_user_mut().longest = longest;
+        if sequence.shortest() > longest {
             // What does not fit into the rest of a TXOP needs a new access; what does not fit into a whole one is never sent.
             self.stations[id].trigger_due = limit.is_some();
             return None;
         }
-        let polls = ofdma.polls && !round.users.is_empty();
-        round.send_trigger(at, if polls { TriggerKind::BufferStatusReport } else { TriggerKind::Basic });
+        let polls = ofdma.polls && !sequence.users.is_empty();
+        sequence.send_trigger(at, if polls { TriggerKind::BufferStatusReport } else { TriggerKind::Basic });
         let station = &mut self.stations[id];
         station.begin_shared_access();
         station.counters.triggers += 1;
-        Some(round)
+        Some(sequence)
+    }
+}
+
+impl Cell {
+    /// The access point acknowledged the triggered data of `exchange` at `at`: its sender contends by other parameters for a time. `peer` is
+    /// the access point's number for it.
+    pub(in crate::wifi::cell) fn apply_mu_edca(&mut self, exchange: &Exchange, peer: usize, at: Instant) {
+        let access_point = &mut self.stations[exchange.to];
+        let mu_edca = self.rules.config.ofdma.map(|ofdma| ofdma.mu_edca);
+        let Some((edca, timer)) = mu_edca.and_then(|mu_edca| mu_edca.parameters(access_point.category)) else {
+            return;
+        };
+        access_point.peers[peer].uplink.restricted(at + timer);
+        self.stations[exchange.from].contention.restrict(self.rules.phy, &edca, at + timer);
     }
 }
 
 impl User {
     /// Some of its PPDU arrived, even if it only said that it has nothing.
     pub(super) fn has_arrived(&self) -> bool {
-        self.heard || self.exchange.is_none() && !self.collided
+        self.data_arrived || self.exchange.is_none() && !self.collided
     }
 
     /// Builds its part, with at most `bytes` bytes, of a PPDU of `count` users to `holder`. `rate` is the noise index of
@@ -137,47 +151,47 @@ impl User {
         let part = ([self.mode, control], bytes, rate.unwrap_or_else(|| originator.rate_in(unit)));
         let outgoing = client.triggered(start, lifetime, back, part, &mut cell.holders);
         client.report_drained(&mut cell.outbox.drained);
-        self.left = Some(client.peers[back].originator.buffer_status());
+        self.queue = Some(client.peers[back].originator.buffer_status());
         cell.stations[holder].counters.empty_answers += u64::from(outgoing.is_none());
         self.exchange = outgoing.map(|outgoing| {
             let response_len = multi_sta_block_ack_len(std::iter::once(Some(64)));
             let (ends, unit) = ([self.client, holder], (self.unit_index, count));
-            Exchange::shared(ends, outgoing, unit, [start, end], [end; 2], response_len).triggered()
+            Exchange::in_unit(Handshake::Triggered, ends, outgoing, unit, [start, end], response_len)
         });
     }
 
     /// The access point knows at `at` what it has left, after its PPDU of this `plan`.
     fn note_left(&self, cell: &mut Cell, holder: FunctionId, at: Instant, plan: PpduPlan) {
         let uplink = &mut cell.stations[holder].peers[self.peer].uplink;
-        uplink.answered(at, self.awaited, plan, self.left.unwrap_or_default());
+        uplink.answered(at, self.awaited, plan, self.queue.unwrap_or_default());
     }
 }
 
-impl Round {
+impl Sequence {
     /// The PPDU of the users after the Block Acks with which they respond. `None` if no user has data.
     pub(super) fn behind_block_acks(&self, cell: &mut Cell) -> Option<Self> {
-        let span = self.answers;
+        let MultiUser { ofdma, responses: span, .. } = *self.multi_user();
         // Unacknowledged data is sent once, in single-user PPDUs.
         let may_send = |user: &&User| {
-            user.answers && user.exchange.as_ref().is_some_and(|down| cell.stations.peer(down).answered)
+            user.responds && user.exchange.as_ref().is_some_and(|down| cell.stations.peer(down).answered)
         };
         let users: Vec<&User> = self.users.iter().filter(may_send).collect();
         let count = users.len() as u16;
         let behind = users.into_iter().map(|user| {
-            let appended = self.ofdma.carried_len(user.appended.len() as u32);
+            let appended = ofdma.carried_len(user.appended.len() as u32);
             let before = user.exchange.map_or(0, |down| down.response_len(appended)).next_multiple_of(4);
             let bytes = user.mode.bytes_within(span[1] - span[0]).saturating_sub(before);
             let mut behind = User::new(user.client, user.peer, user.mode, user.unit_index);
-            behind.answers = true;
+            behind.responds = true;
             // The access point chose the mode for its own data.
             let rate = user.exchange.as_ref().map(|down| cell.stations.originator(down).plan().rate);
-            behind.fill(cell, self.holder, (bytes, count, rate), span);
+            behind.fill(cell, self.initiator, (bytes, count, rate), span);
             behind
         });
         let users: Vec<User> = behind.collect();
         if users.iter().all(|user| user.exchange.is_none()) {
             // They report this with their Block Acks.
-            users.iter().for_each(|user| user.note_left(cell, self.holder, span[1], PpduPlan::default()));
+            users.iter().for_each(|user| user.note_left(cell, self.initiator, span[1], PpduPlan::default()));
             return None;
         }
         let alone = users.iter().filter_map(|user| {
@@ -185,19 +199,15 @@ impl Round {
             user.exchange.as_ref().map(|exchange| client.peers[exchange.peer()].originator.control_mode)
         });
         let control_mode = alone.min_by_key(Mode::rate)?;
-        let round = Self::new(self.holder, self.ofdma, (Stage::Triggered, span[0]), users, control_mode);
-        Some(Self { until: span[1], ..round })
-    }
-
-    /// Accounts the trigger as acquisition time, because it spares the users their own channel accesses.
-    pub(super) fn book_trigger(&self, cell: &mut Cell) {
-        cell.charge(self.holder, PayloadClass::Data, AirtimeUse::Acquisition, self.until);
+        let frame = (SequenceFrame::TriggeredData, span[0]);
+        let sequence = Self::several(self.initiator, ofdma, frame, users, control_mode);
+        Some(Self { until: span[1], ..sequence })
     }
 
     /// PSDU bytes of a random-access unit: a full MPDU if clients have no other access, otherwise TCP ACKs or a buffer
     /// status report.
     fn random_bytes(&self) -> u32 {
-        match self.ofdma.triggers {
+        match self.multi_user().ofdma.triggers {
             Triggers::RandomAccess => FULL_MPDU_LEN,
             _ => UplinkDemand::UNKNOWN_BYTES,
         }
@@ -205,7 +215,7 @@ impl Round {
 
     /// Shortest duration of the users' PPDUs.
     fn shortest(&self) -> Duration {
-        let random = self.random.map(|random| random.mode.ppdu_duration(self.random_bytes()));
+        let random = self.multi_user().random.map(|random| random.mode.ppdu_duration(self.random_bytes()));
         self.null_duration().max(random.unwrap_or_default())
     }
 
@@ -215,216 +225,201 @@ impl Round {
         MultiUserPpdu::duration(&psdus)
     }
 
-    /// Planned duration of the users' PPDUs: enough for the most data that the access point knows of or expects for any
-    /// user.
-    pub(super) fn planned(&self, cell: &Cell) -> Duration {
-        let peers = &cell.stations[self.holder].peers;
+    /// Duration of the users' PPDUs: enough for the most data that the access point knows of or expects for any user, within the
+    /// limit.
+    pub(in crate::wifi::cell) fn triggered_duration(&self, cell: &Cell) -> Duration {
+        let peers = &cell.stations[self.initiator].peers;
         let psdus = self.users.iter().map(|user| {
             let expected = peers[user.peer].uplink.expected_bytes();
             (user.mode, expected.max(QOS_NULL_LEN + MPDU_DELIMITER_LEN))
         });
-        let random = self.random.map(|random| (random.mode, self.random_bytes()));
-        MultiUserPpdu::duration(&psdus.chain(random))
+        let MultiUser { random, longest, .. } = self.multi_user();
+        let random = random.map(|random| (random.mode, self.random_bytes()));
+        MultiUserPpdu::duration(&psdus.chain(random)).min(*longest)
     }
 
     /// The trigger for reports has ended: users that received it send them.
-    pub(super) fn report(&mut self, cell: &mut Cell, next_idle: u64) -> Progress {
-        if !self.users.iter().any(|user| user.answers) {
+    pub(super) fn report_buffer_status(&mut self, cell: &mut Cell, next_idle: u64) -> Option<Instant> {
+        if !self.users.iter().any(|user| user.responds) {
             return self.give_up(cell, next_idle);
         }
-        self.stage = Stage::Reports;
-        self.since = self.until + cell.rules.phy.sifs;
-        self.until = self.since + self.null_duration();
-        cell.stations[self.holder].counters.answer_time += self.until - self.since;
-        self.book_trigger(cell);
-        Progress::GoesOn
+        let (start, lasts) = (self.until + cell.rules.phy.sifs, self.null_duration());
+        cell.stations[self.initiator].counters.answer_time += lasts;
+        self.send(SequenceFrame::BufferStatusReports, start, start + lasts)
     }
 
     /// The QoS Nulls have ended: the access point knows the queues and triggers their packets; nothing if all are empty
     /// and there is no random-access unit.
-    pub(super) fn reports_ended(&mut self, cell: &mut Cell) -> Progress {
-        self.book_trigger(cell);
-        let mut any = false;
-        for user in self.users.iter_mut().filter(|user| user.answers && !user.spoilt) {
+    pub(in crate::wifi::cell) fn reports_ended(&mut self, cell: &mut Cell, next_idle: u64) -> Option<Instant> {
+        let (initiator, at) = (self.initiator, self.until);
+        let mut any = self.multi_user().random.is_some();
+        for user in self.users.iter().filter(|user| user.responds && !user.overlapped) {
             let client = &cell.stations[user.client];
-            let left = client.peers[client.peer_index(self.holder)].originator.buffer_status();
-            cell.stations[self.holder].peers[user.peer].uplink.reported(self.until, left);
-            any |= !left.is_empty();
+            let queue = client.peers[client.peer_index(initiator)].originator.buffer_status();
+            cell.stations[initiator].peers[user.peer].uplink.reported(at, queue);
+            any |= !queue.is_empty();
             let unit = (user.mode, user.unit_index);
-            cell.air.record_null([user.client, self.holder], [self.since, self.until], unit, left);
+            cell.air.record_null([user.client, initiator], [self.since, at], unit, queue);
         }
-        if !any && self.random.is_none() {
-            return self.succeed(cell);
+        if !any {
+            return self.succeed(cell, next_idle);
         }
-        self.users.retain(|user| {
-            user.answers && !cell.stations[self.holder].peers[user.peer].uplink.expects_nothing(self.until)
-        });
-        self.send_trigger(self.until + cell.rules.phy.sifs, TriggerKind::Basic);
-        self.book_trigger(cell);
-        Progress::GoesOn
+        if let Users::Several(users) = &mut self.users {
+            let peers = &cell.stations[initiator].peers;
+            users.retain(|user| user.responds && !peers[user.peer].uplink.expects_nothing(at));
+        }
+        self.send_trigger(at + cell.rules.phy.sifs, TriggerKind::Basic)
     }
 
     /// The Basic Trigger has ended: users that received it send data, or report that they have none.
-    pub(super) fn respond(&mut self, cell: &mut Cell, next_idle: u64) -> Progress {
-        let lasts = self.planned(cell).min(self.longest);
+    pub(super) fn send_triggered_data(&mut self, cell: &mut Cell, next_idle: u64) -> Option<Instant> {
+        let lasts = self.triggered_duration(cell);
         let start = self.until + cell.rules.phy.sifs;
         let span = [start, start + lasts];
-        let count = self.users.len() as u16 + self.random.map_or(0, |random| random.count);
-        for user in self.users.iter_mut().filter(|user| user.answers) {
+        let (initiator, random) = (self.initiator, self.multi_user().random);
+        let count = self.users.len() as u16 + random.map_or(0, |random| random.count);
+        for user in self.users.iter_mut().filter(|user| user.responds) {
             let bytes = user.mode.bytes_within(lasts);
-            user.fill(cell, self.holder, (bytes, count, None), span);
+            user.fill(cell, initiator, (bytes, count, None), span);
         }
-        if let Some(random) = self.random {
-            self.fill_random(cell, &random, count, span);
+        if let Some(random) = random {
+            let users = self.random_users(cell, &random, count, span);
+            if let Users::Several(all) = &mut self.users {
+                all.extend(users);
+            }
         }
-        if !self.users.iter().any(|user| user.answers) {
+        if !self.users.iter().any(|user| user.responds) {
             return self.give_up(cell, next_idle);
         }
-        self.stage = Stage::Triggered;
-        [self.since, self.until] = span;
-        cell.stations[self.holder].counters.answer_time += lasts;
-        cell.charge(self.holder, PayloadClass::Data, AirtimeUse::Acquisition, start);
-        self.book_triggered(cell, start);
-        Progress::GoesOn
+        cell.stations[initiator].counters.answer_time += lasts;
+        self.send(SequenceFrame::TriggeredData, start, start + lasts)
     }
 
     /// Clients that were not triggered take random-access units; PPDUs in the same unit are lost.
-    fn fill_random(&mut self, cell: &mut Cell, random: &RandomUnits, count: u16, span: [Instant; 2]) {
-        let (len, asked) = (self.trigger_len(TriggerKind::Basic), self.users.len());
-        for peer in 0..cell.stations[self.holder].peers.len() {
-            let entry = &mut cell.stations[self.holder].peers[peer];
-            let (client, own) = (entry.id, entry.originator.steady_modes()[0]);
-            let understands = own.format == Format::HeSu && own.width_mhz == random.mode.width_mhz;
+    fn random_users(
+        &self,
+        cell: &mut Cell,
+        random: &RandomUnits,
+        count: u16,
+        span: [Instant; 2],
+    ) -> Vec<User> {
+        let (initiator, len) = (self.initiator, self.trigger_len(TriggerKind::Basic));
+        let mut users: Vec<User> = Vec::new();
+        for peer in 0..cell.stations[initiator].peers.len() {
+            let entry = &mut cell.stations[initiator].peers[peer];
+            let (client, mode) = (entry.id, entry.originator.steady_modes()[0]);
+            let understands = mode.format == Format::HeSu && mode.width_mhz == random.mode.width_mhz;
             // Unacknowledged data is sent once, in single-user PPDUs.
-            if !understands || !entry.answered || self.users[..asked].iter().any(|user| user.peer == peer) {
+            if !understands || !entry.answered || self.users.iter().any(|user| user.peer == peer) {
                 continue;
             }
-            let hears = entry.hears(len, self.since) && !self.deaf.contains(&client);
+            let hears = entry.hears(len, self.since) && !self.multi_user().deaf.contains(&client);
             let station = &mut cell.stations[client];
-            let back = station.peer_index(self.holder);
+            let back = station.peer_index(initiator);
             if !hears || station.peers[back].originator.need() != Need::Data {
                 continue;
             }
             let access = station.random_access.as_mut();
             let Some(unit) = access.and_then(|access| access.offered(random.count)) else { continue };
             let mut user = User::new(client, peer, random.mode, random.first + unit);
-            (user.answers, user.random) = (true, true);
+            (user.responds, user.random) = (true, true);
             let bytes = random.mode.bytes_within(span[1] - span[0]);
-            user.fill(cell, self.holder, (bytes, count, None), span);
-            self.users.push(user);
+            user.fill(cell, initiator, (bytes, count, None), span);
+            users.push(user);
         }
         let mut takers = vec![0_u32; usize::from(random.count)];
         let unit_of = |user: &User| usize::from(user.unit_index - random.first);
-        self.users[asked..].iter().for_each(|user| takers[unit_of(user)] += 1);
-        for user in self.users[asked..].iter_mut().filter(|user| takers[unit_of(user)] > 1) {
+        users.iter().for_each(|user| takers[unit_of(user)] += 1);
+        for user in users.iter_mut().filter(|user| takers[unit_of(user)] > 1) {
             user.collided = true;
-            user.exchange = user.exchange.map(|exchange| exchange.hidden_until(span[1]));
+            user.exchange.iter_mut().for_each(|exchange| exchange.collide_until(span[1]));
         }
-    }
-
-    /// Accounts the users' PPDUs, an equal share of the time for each: divided among new data, TCP ACKs and
-    /// retransmissions by bytes; acquisition time for users without data.
-    pub(super) fn book_triggered(&self, cell: &mut Cell, since: Instant) {
-        let mut at = since;
-        let time = self.until.saturating_since(since);
-        for (user, share) in self.users.iter().zip(even_shares(time, self.users.len())) {
-            let end = at + share;
-            match &user.exchange {
-                None => cell.charge(self.holder, PayloadClass::Data, AirtimeUse::Acquisition, end),
-                Some(exchange) => {
-                    let plan = *cell.stations.originator(exchange).plan();
-                    cell.book_data(user.client, exchange.outgoing.class(), ([at, end], end), plan);
-                }
-            }
-            at = end;
-        }
+        users
     }
 
     /// The users' PPDUs have ended: the MPDUs that arrived are acknowledged.
-    pub(super) fn triggered_ended(&mut self, cell: &mut Cell, next_idle: u64) -> Progress {
-        let end = self.until;
+    pub(in crate::wifi::cell) fn triggered_data_ended(
+        &mut self,
+        cell: &mut Cell,
+        next_idle: u64,
+    ) -> Option<Instant> {
+        let (initiator, end) = (self.initiator, self.until);
+        // A user without data sends no frame after its Block Ack.
+        let is_cascade = self.multi_user().longest == Duration::ZERO;
         let mut any = false;
-        for user in self.users.iter_mut().filter(|user| user.answers) {
+        for user in self.users.iter_mut().filter(|user| user.responds) {
             match &user.exchange {
-                Some(exchange) => user.heard = cell.receive(exchange),
-                // A user without data sends no frame after its Block Ack.
-                None if self.longest == Duration::ZERO || user.collided => {}
+                Some(exchange) => user.data_arrived = cell.receive(exchange),
+                None if is_cascade || user.collided => {}
                 None => {
-                    let (ends, unit) = ([user.client, self.holder], (user.mode, user.unit_index));
-                    let left = user.left.unwrap_or_default();
-                    cell.air.record_null(ends, [self.since, end], unit, left);
+                    let (ends, unit) = ([user.client, initiator], (user.mode, user.unit_index));
+                    cell.air.record_null(ends, [self.since, end], unit, user.queue.unwrap_or_default());
                 }
             }
             if user.has_arrived() {
                 any = true;
                 let plan = user.exchange.as_ref().map(|exchange| *cell.stations.originator(exchange).plan());
-                user.note_left(cell, self.holder, end, plan.unwrap_or_default());
+                user.note_left(cell, initiator, end, plan.unwrap_or_default());
             }
         }
         if !any {
             return self.give_up(cell, next_idle);
         }
-        if !self.users.iter().any(|user| user.heard) {
+        if !self.users.iter().any(|user| user.data_arrived) {
             // No user had data, so there is nothing to acknowledge.
-            self.settle_unheard(cell, next_idle);
-            return self.succeed(cell);
+            self.settle_users(cell, next_idle, |_| true);
+            return self.succeed(cell, next_idle);
         }
-        self.acknowledge_all(cell)
+        self.send_multi_sta_block_ack(cell)
     }
 
     /// The access point sends a Block Ack for the users' PPDUs.
-    fn acknowledge_all(&mut self, cell: &mut Cell) -> Progress {
+    fn send_multi_sta_block_ack(&mut self, cell: &mut Cell) -> Option<Instant> {
         let begin = self.until + cell.rules.response_after();
         let mut appended = 0;
-        for user in self.users.iter_mut().filter(|user| user.heard) {
+        for user in self.users.iter_mut().filter(|user| user.data_arrived) {
             user.exchange.iter_mut().for_each(|exchange| exchange.set_response([begin; 2]));
-            user.acknowledge(cell, None);
+            cell.acknowledge(user, None);
             if !user.appended.is_empty() {
                 appended += LENGTH_LEN + user.appended.len() as u32;
             }
         }
-        let windows = self.users.iter().filter(|user| user.heard).map(|user| {
+        let windows = self.users.iter().filter(|user| user.data_arrived).map(|user| {
             let originator = cell.stations.originator(user.exchange.as_ref()?);
             let window = u32::from(originator.limits().recipient_window());
             (!self.has_all(cell, user)).then_some(window)
         });
         let len = multi_sta_block_ack_len(windows);
-        let plain_end = begin + self.control_mode.ppdu_duration(len);
-        self.stage = Stage::BlockAck;
-        self.since = begin;
-        self.until = begin + self.control_mode.ppdu_duration(len + appended);
-        for user in self.users.iter_mut().filter(|user| user.heard) {
-            user.exchange.iter_mut().for_each(|exchange| exchange.set_response([begin, self.until]));
+        let multi_user = self.multi_user_mut();
+        let [plain_end, end] =
+            [len, len + appended].map(|len| begin + multi_user.control_mode.ppdu_duration(len));
+        multi_user.plain_end = plain_end;
+        for user in self.users.iter_mut().filter(|user| user.data_arrived) {
+            user.exchange.iter_mut().for_each(|exchange| exchange.set_response([begin, end]));
         }
-        cell.charge(self.holder, PayloadClass::Data, AirtimeUse::LinkAck, plain_end);
-        cell.charge(self.holder, PayloadClass::Ack, AirtimeUse::CompressedAck, self.until);
-        Progress::GoesOn
+        self.send(SequenceFrame::MultiStaBlockAck, begin, end)
     }
 
-    /// The Block Ack has ended: each user handles it.
-    pub(super) fn block_ack_ended(&mut self, cell: &mut Cell, next_idle: u64) -> Progress {
-        let at = self.until;
+    /// The Block Ack has ended: each user handles it. MPDUs that did not arrive are sent again.
+    pub(in crate::wifi::cell) fn multi_sta_block_ack_ended(
+        &mut self,
+        cell: &mut Cell,
+        next_idle: u64,
+    ) -> Option<Instant> {
         if cell.air.is_kept() {
             let frame = Frame::MultiStaBlockAck(self.acknowledged(cell));
-            let (mode, outcome) = (self.control_mode, Outcome::Received);
-            cell.air.record_broadcast(self.holder, [self.since, at], mode, Duration::ZERO, outcome, frame);
+            let (span, mode) = ([self.since, self.until], self.multi_user().control_mode);
+            cell.air.record_broadcast(self.initiator, span, mode, Duration::ZERO, Outcome::Received, frame);
         }
-        let mu_edca = self.ofdma.mu_edca.parameters(cell.stations[self.holder].category);
-        for user in self.users.iter_mut().filter(|user| user.heard) {
-            let settled = user.settle(cell, !user.lost, at, next_idle);
-            if let (Some(_), Some((edca, timer))) = (settled, &mu_edca) {
-                cell.stations[user.client].contention.restrict(cell.rules.phy, edca, at + *timer);
-                cell.stations[self.holder].peers[user.peer].uplink.restricted(at + *timer);
-            }
-        }
-        self.settle_unheard(cell, next_idle);
-        self.succeed(cell)
+        self.settle_users(cell, next_idle, |user| user.data_arrived);
+        self.settle_users(cell, next_idle, |_| true);
+        self.succeed(cell, next_idle)
     }
 
     /// Whether all MPDUs of `user` arrived, which is signalled without a bitmap (All Ack, 802.11ax-2021 clause 26.4.2).
     fn has_all(&self, cell: &Cell, user: &User) -> bool {
         let (Some(exchange), Recipient::Block(recipient)) =
-            (&user.exchange, &cell.stations[self.holder].peers[user.peer].recipient)
+            (&user.exchange, &cell.stations[self.initiator].peers[user.peer].recipient)
         else {
             return false;
         };
@@ -435,9 +430,9 @@ impl Round {
 
     /// Contents of the Block Ack.
     fn acknowledged(&self, cell: &Cell) -> Vec<Acknowledged> {
-        let heard = self.users.iter().filter(|user| user.heard);
-        let each = heard.map(|user| {
-            let recipient = &cell.stations[self.holder].peers[user.peer].recipient;
+        let arrived = self.users.iter().filter(|user| user.data_arrived);
+        let each = arrived.map(|user| {
+            let recipient = &cell.stations[self.initiator].peers[user.peer].recipient;
             let (start, bitmap) = match recipient {
                 Recipient::Block(recipient) => recipient.block_ack(),
                 _ => (0, AckBitmap::new(0)),
@@ -446,12 +441,5 @@ impl Round {
             Acknowledged { station, start, bitmap, appended: user.appended.clone() }
         });
         each.collect()
-    }
-
-    /// MPDUs that did not arrive are sent again.
-    fn settle_unheard(&mut self, cell: &mut Cell, next_idle: u64) {
-        for user in self.users.iter_mut().filter(|user| !user.heard) {
-            user.settle(cell, false, self.until, next_idle);
-        }
     }
 }
