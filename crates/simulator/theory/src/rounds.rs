@@ -100,7 +100,7 @@ impl Rounds {
             MuAcknowledgment::MuBar
             | MuAcknowledgment::AggregatedMuBar
             | MuAcknowledgment::TriggeredResponseScheduling => {
-                highest(MultiUser::Up, self.ofdma.answer_mcs())?
+                highest(MultiUser::Up, self.ofdma.response_mcs())?
             }
             // The rate of the data after it.
             MuAcknowledgment::Cascade => highest(MultiUser::Up, self.ack_mcs)?,

@@ -118,12 +118,12 @@ impl TcpOver<'_> {
             let waiting = outstanding.iter().filter(|attempts| attempts.is_some()).count();
             let new = (window - outstanding.len()).min((most as usize).saturating_sub(waiting));
             outstanding.extend(std::iter::repeat_n(Some(0), new));
-            let heard = draws.next() < header;
+            let header_arrived = draws.next() < header;
             let (mut sent, mut arrived) = (0, 0);
             for mpdu in outstanding.iter_mut().filter(|attempts| attempts.is_some()).take(most as usize) {
                 sent += 1;
                 let attempts = mpdu.map_or(0, |attempts| attempts + 1);
-                if heard && draws.next() < body {
+                if header_arrived && draws.next() < body {
                     arrived += 1;
                     *mpdu = None;
                 } else {

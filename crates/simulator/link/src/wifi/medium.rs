@@ -67,7 +67,11 @@ impl Medium {
         }
         self.sense.refresh(cell, at);
         if !self.sense.is_common() {
-            while let Some(index) = self.transmissions.iter().position(|own| !own.is_on_air && own.at <= at) {
+            while let Some(index) = self
+                .transmissions
+                .iter()
+                .position(|transmission| !transmission.is_on_air && transmission.at <= at)
+            {
                 self.begin_frame(cell, index);
             }
             self.sense.refresh(cell, at);
@@ -86,12 +90,12 @@ impl Medium {
 
     /// The transmission whose frame ended first by `at`, and when.
     fn first_ended(&self, at: Instant) -> Option<(usize, Instant)> {
-        let has_ended = |own: &Transmission| own.is_on_air && own.until <= at;
+        let has_ended = |transmission: &Transmission| transmission.is_on_air && transmission.until <= at;
         match self.transmissions.as_slice() {
-            [own] => has_ended(own).then_some((0, own.until)),
+            [transmission] => has_ended(transmission).then_some((0, transmission.until)),
             all => {
-                let ended = all.iter().enumerate().filter(|(_, own)| has_ended(own));
-                ended.map(|(index, own)| (index, own.until)).min_by_key(|(_, until)| *until)
+                let ended = all.iter().enumerate().filter(|(_, transmission)| has_ended(transmission));
+                ended.map(|(index, transmission)| (index, transmission.until)).min_by_key(|(_, until)| *until)
             }
         }
     }
@@ -102,14 +106,16 @@ impl Medium {
         if self.sense.is_common() {
             // Frames that end before the last change nothing until then.
             self.next = match self.transmissions.as_slice() {
-                [own] => Some(own.until),
-                all => all.iter().map(|own| own.until).max(),
+                [transmission] => Some(transmission.until),
+                all => all.iter().map(|transmission| transmission.until).max(),
             };
             if let Some(until) = self.next {
                 self.book(cell, until, None);
             }
         } else {
-            let events = self.transmissions.iter().map(|own| if own.is_on_air { own.until } else { own.at });
+            let events = self.transmissions.iter().map(|transmission| {
+                if transmission.is_on_air { transmission.until } else { transmission.at }
+            });
             self.next = events.min();
         }
     }
@@ -222,18 +228,18 @@ impl Medium {
     /// The transmissions that use the channel: those on the air, or else those due, to which the gaps between their frames
     /// belong.
     fn charged(&self) -> impl Iterator<Item = &Transmission> + Clone {
-        let is_quiet = self.transmissions.iter().all(|own| !own.is_on_air);
-        self.transmissions.iter().filter(move |own| own.is_on_air || is_quiet)
+        let is_quiet = self.transmissions.iter().all(|transmission| !transmission.is_on_air);
+        self.transmissions.iter().filter(move |transmission| transmission.is_on_air || is_quiet)
     }
 
     /// The only one of these, if no other frame overlaps it.
     fn sole(&self) -> Option<&Transmission> {
         let sole = match self.transmissions.as_slice() {
             [] => None,
-            [own] => Some(own),
+            [transmission] => Some(transmission),
             _ => self.charged().next().filter(|_| self.charged().count() == 1),
         };
-        sole.filter(|own| !own.overlapped)
+        sole.filter(|transmission| !transmission.overlapped)
     }
 
     /// Books the time up to `until`; `newcomer` is counted as without traffic, because it had none until now.
@@ -254,8 +260,8 @@ impl Medium {
             }
             None => {
                 let spent = cell.accounts.book(AirtimeUse::Collision, until);
-                for (own, share) in self.charged().zip(even_shares(spent, self.charged().count())) {
-                    let (station, class) = own.sequence.as_ref().map_or(beacon, Sequence::account);
+                for (transmission, share) in self.charged().zip(even_shares(spent, self.charged().count())) {
+                    let (station, class) = transmission.sequence.as_ref().map_or(beacon, Sequence::account);
                     cell.stations[station].airtime.spend(class, AirtimeUse::Collision, share);
                 }
             }
@@ -283,9 +289,9 @@ impl Medium {
 
     /// The exchanges whose frames are on the air, with the frame where there is no collision.
     pub fn on_air(&self) -> impl Iterator<Item = (Option<SequenceFrame>, &Exchange)> {
-        self.transmissions.iter().filter_map(|own| {
-            let sequence = own.sequence.as_ref()?;
-            Some(((!own.overlapped).then_some(sequence.frame), sequence.only_exchange()?))
+        self.transmissions.iter().filter_map(|transmission| {
+            let sequence = transmission.sequence.as_ref()?;
+            Some(((!transmission.overlapped).then_some(sequence.frame), sequence.only_exchange()?))
         })
     }
 
@@ -311,7 +317,8 @@ impl Medium {
     /// # Errors
     /// Names a station that has packets but no pending event.
     pub fn check(&self, cell: &Cell, holder: &Cell) -> Result<(), String> {
-        let sequences = || self.transmissions.iter().filter_map(|own| own.sequence.as_ref());
+        let sequences =
+            || self.transmissions.iter().filter_map(|transmission| transmission.sequence.as_ref());
         for station in cell.stations.iter() {
             let engaged = sequences().any(|sequence| sequence.engages(station.id));
             station.check_turn(&holder.stations[station.id], station.transmitting || engaged)?;

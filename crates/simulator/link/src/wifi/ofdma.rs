@@ -65,7 +65,7 @@ impl OfdmaConfig {
 
     /// Highest MCS of Block Acks that clients send together. Data after one is sent at its usual rate, and its Block
     /// Ack too.
-    pub fn answer_mcs(&self) -> u8 {
+    pub fn response_mcs(&self) -> u8 {
         match self.acknowledgment {
             MuAcknowledgment::Cascade => u8::MAX,
             MuAcknowledgment::TriggeredResponseScheduling => self.block_ack_mcs.min(Self::TRS_MCS),

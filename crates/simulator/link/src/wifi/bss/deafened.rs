@@ -6,9 +6,9 @@ use super::hearing::Hearing;
 use super::links::Link;
 use super::radios::{MOST_LINKS, deaf};
 use crate::wifi::air::StationId;
+use crate::wifi::cell::SequenceFrame;
 use crate::wifi::cell::earliest;
 use crate::wifi::functions::{FunctionId, Functions};
-use crate::wifi::cell::SequenceFrame;
 use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::plan::Outgoing;
 use crate::wifi::mac::protection::Handshake;
@@ -163,7 +163,8 @@ fn talk(link: &Link, client: StationId) -> Talk {
         }
         if station_of(to) == client || station_of(from) == client {
             let is_data = matches!(exchange.outgoing, Outgoing::Data { .. });
-            let joins = is_data && exchange.handshake == Handshake::None && frame == Some(SequenceFrame::Data);
+            let joins =
+                is_data && exchange.handshake == Handshake::None && frame == Some(SequenceFrame::Data);
             found = Talk::Down { begins, ends: joins.then_some(end) };
         }
     }

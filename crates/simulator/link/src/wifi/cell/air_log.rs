@@ -157,12 +157,12 @@ impl AirLog {
             return;
         }
         match exchange.outgoing {
-            Outgoing::Request { .. } => {
+            Outgoing::BlockAckRequest { .. } => {
                 let frame = Frame::BlockAckReq { start: originator.window_start() };
                 self.record(exchange, originator.control_mode, Outcome::Collided, frame);
             }
             // No receiver gets its contents.
-            Outgoing::Ask { .. } => {
+            Outgoing::RepairRequest { .. } => {
                 let frame = Frame::BlockAck { start: 0, bitmap: AckBitmap::new(0), appended: Vec::new() };
                 self.record(exchange, originator.control_mode, Outcome::Collided, frame);
             }

@@ -88,11 +88,11 @@ fn build_function(
         }
     };
     if let Some(link) = &rules.multi_link {
-        let own = numbers.station(function);
+        let station = numbers.station(function);
         for peer in &mut peers {
-            let client = if own == StationId::AP { numbers.station(peer.id) } else { own };
+            let client = if station == StationId::AP { numbers.station(peer.id) } else { station };
             let client = client.index() - 1;
-            let role = link.role(client, own == StationId::AP, category, link.common.acks.possible());
+            let role = link.role(client, station == StationId::AP, category, link.common.acks.possible());
             peer.originator.work_on(role, link.shares[client]);
         }
     }
@@ -272,7 +272,7 @@ fn limits(
     (txop_limit, streams): (Option<Duration>, u32),
     aql_limit: Option<Duration>,
 ) -> AggregationLimits {
-    let (header, own) = match config.reverse_direction {
+    let (header, time) = match config.reverse_direction {
         ReverseDirection::Off => (phy.mac_header_len(), txop_limit),
         ReverseDirection::Granted { .. } => {
             (phy.mac_header_len() + HT_CONTROL_LEN, txop_limit.map(|limit| limit - limit / GRANTED_PART))
@@ -284,7 +284,7 @@ fn limits(
         modes,
         (config.ampdu_mpdus, config.window_at(modes[0])),
         config.amsdu,
-        own,
+        time,
     )
     .of_stream(streams)
     .spaced(modes[0], config.mpdu_start_spacing);
@@ -326,7 +326,7 @@ fn shared_rates(
             // Sequential Block Acks use the whole channel, and nothing else is sent uplink.
             (MultiUser::Up, MuAcknowledgment::BlockAckRequests) => (data, control, snr),
             (MultiUser::Up, _) => {
-                let answer = among(mode.at_most_mcs(ofdma.answer_mcs()), way)?;
+                let answer = among(mode.at_most_mcs(ofdma.response_mcs()), way)?;
                 (data, answer, in_unit)
             }
         })

@@ -3,10 +3,10 @@
 //!
 //! Here is what a sequence for one user does not have: triggers, units, and responses of equal length at the same time.
 
-mod asking;
 mod downlink;
 mod outline;
 mod sharing;
+mod triggers;
 mod uplink;
 
 use tacit_packet::units::{Duration, Instant};
@@ -34,7 +34,7 @@ pub(super) struct MultiUser {
     /// Units of its triggers for random access.
     pub random: Option<RandomUnits>,
     /// Clients at which another frame overlapped a trigger with such units.
-    pub deaf: Vec<FunctionId>,
+    pub missed_trigger: Vec<FunctionId>,
     /// Longest duration of the users' PPDUs.
     longest: Duration,
     /// Data of users after their Block Acks.
@@ -62,9 +62,9 @@ impl Cell {
             station.burst_until = burst.map_or(Instant::ZERO, |burst| at + burst);
         }
         // Its own data and its triggers take turns.
-        let asks = station.trigger_due && !(station.asked_last && station.has_data());
-        self.stations[id].asked_last = asks;
-        if asks && let Some(uplink) = self.begin_uplink(at, id, &ofdma, limit) {
+        let triggers = station.trigger_due && !(station.triggered_last && station.has_data());
+        self.stations[id].triggered_last = triggers;
+        if triggers && let Some(uplink) = self.begin_uplink(at, id, &ofdma, limit) {
             return Some(uplink);
         }
         self.begin_downlink(at, id, &ofdma, limit)
@@ -79,15 +79,15 @@ impl Cell {
     /// given.
     fn ppdu_limit(&self, id: FunctionId, overhead: Duration, limit: Option<Duration>) -> Duration {
         let longest = self.rules.phy.aggregation.map_or(Duration::MAX, |limits| limits.ppdu);
-        let own = earliest(self.stations[id].hold_limits.exchange, limit);
-        own.map_or(longest, |limit| limit.saturating_sub(overhead).min(longest))
+        let txop = earliest(self.stations[id].hold_limits.exchange, limit);
+        txop.map_or(longest, |limit| limit.saturating_sub(overhead).min(longest))
     }
 
     /// The part of a multi-user PPDU has ended: single-user PPDUs between the two use their modes again.
-    fn end_part(&mut self, exchange: &Exchange) {
+    fn end_unit(&mut self, exchange: &Exchange) {
         let [from, to] = self.stations.ends(exchange);
         let (peer, back) = (&mut from.peers[exchange.peer()], to.peer_index(exchange.from));
-        let rate = peer.originator.end_part();
+        let rate = peer.originator.end_unit();
         for noise in [&mut peer.noise, &mut to.peers[back].noise].into_iter().flatten() {
             noise.use_rate(rate);
         }
@@ -109,7 +109,7 @@ impl Sequence {
             responses: [at; 2],
             plain_end: at,
             random: None,
-            deaf: Vec::new(),
+            missed_trigger: Vec::new(),
             longest: Duration::ZERO,
             cascade: None,
         };
@@ -146,14 +146,14 @@ impl Sequence {
                 access.settled(user.has_arrived() && !user.lost);
             }
             let Some(exchange) = &user.exchange else { continue };
-            cell.end_part(exchange);
+            cell.end_unit(exchange);
         }
         let initiator = self.initiator;
         cell.stations[initiator].transmitting = false;
         if let Users::Several(users) = &mut self.users {
             cell.spare_users = std::mem::take(users);
         }
-        cell.want_trigger(initiator, self.until, &self.multi_user().ofdma);
+        cell.contend_for_trigger(initiator, self.until, &self.multi_user().ofdma);
         if let Some(cascade) = self.multi_user_mut().cascade.take() {
             cell.stations[initiator].transmitting = true;
             *self = *cascade;
@@ -187,12 +187,17 @@ impl Sequence {
     }
 
     /// A trigger has ended: those that received it respond.
-    pub(super) fn trigger_ended(&mut self, cell: &mut Cell, kind: TriggerKind, next_idle: u64) -> Option<Instant> {
+    pub(super) fn trigger_ended(
+        &mut self,
+        cell: &mut Cell,
+        kind: TriggerKind,
+        next_idle: u64,
+    ) -> Option<Instant> {
         let len = self.trigger_len(kind);
         cell.stations[self.initiator].counters.trigger_time += self.until - self.since;
         for user in self.users.iter_mut() {
             let peer = &mut cell.stations[self.initiator].peers[user.peer];
-            user.responds = !user.overlapped && peer.hears(len, self.since);
+            user.responds = !user.overlapped && peer.decodes(len, self.since);
         }
         let is_lost = !self.users.is_empty() && self.users.iter().all(|user| user.overlapped);
         self.record_trigger(cell, kind, if is_lost { Outcome::Collided } else { Outcome::Received });
@@ -212,10 +217,19 @@ impl Sequence {
         let frame = Frame::Trigger(self.trigger(cell, kind, &self.users));
         let reserves = match outcome {
             Outcome::Collided => Duration::ZERO,
-            Outcome::Received | Outcome::Errored => self.reserves_until(cell).unwrap_or(self.until) - self.until,
+            Outcome::Received | Outcome::Errored => {
+                self.reserves_until(cell).unwrap_or(self.until) - self.until
+            }
         };
         let span = [self.since, self.until];
-        cell.air.record_broadcast(self.initiator, span, self.multi_user().control_mode, reserves, outcome, frame);
+        cell.air.record_broadcast(
+            self.initiator,
+            span,
+            self.multi_user().control_mode,
+            reserves,
+            outcome,
+            frame,
+        );
     }
 
     /// The frame of a trigger for `users`.

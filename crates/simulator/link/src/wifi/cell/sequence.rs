@@ -181,7 +181,7 @@ impl User {
         room.delivered(settled.mpdus);
         let is_data = exchange.outgoing.class() == PayloadClass::Data;
         if appended > 0 && is_data {
-            uplink.acknowledged_inside(noticed_at);
+            uplink.appended_acks_arrived(noticed_at);
         }
         if let Some(queue) = self.queue {
             uplink.reported_with_block_ack(noticed_at, queue);
@@ -310,9 +310,7 @@ impl Sequence {
             (SequenceFrame::Protection(Step::Rts), _) => end + cell.rts_reserves(self.only_exchange()?),
             (SequenceFrame::Data, _) | (_, None) => planned(),
             (SequenceFrame::Trigger(TriggerKind::MuBar), Some(multi_user)) => multi_user.responses[1],
-            (SequenceFrame::Trigger(_), Some(_)) => {
-                end + cell.rules.phy.sifs + self.triggered_duration(cell)
-            }
+            (SequenceFrame::Trigger(_), Some(_)) => end + cell.rules.phy.sifs + self.triggered_duration(cell),
             (SequenceFrame::BlockAckRequest(index), _) => {
                 let user = &self.users[index];
                 let len = user.exchange.map_or(0, |exchange| exchange.response_len(0));
@@ -350,7 +348,8 @@ impl Sequence {
     /// The data of all users together; `None` if they have none.
     fn data_plan(&self, cell: &Cell) -> Option<PpduPlan> {
         let has_data = |exchange: &&Exchange| matches!(exchange.outgoing, Outgoing::Data { .. });
-        let mut plans = self.exchanges().filter(has_data).map(|exchange| cell.stations.originator(exchange).plan());
+        let mut plans =
+            self.exchanges().filter(has_data).map(|exchange| cell.stations.originator(exchange).plan());
         let mut all = *plans.next()?;
         plans.for_each(|plan| all.put_beside(plan));
         Some(all)
@@ -445,7 +444,7 @@ impl Sequence {
         (self.frame, self.since, self.until) = (frame, at, until);
         self.users.iter_mut().for_each(|user| user.overlapped = false);
         if let Some(multi_user) = &mut self.multi_user {
-            multi_user.deaf.clear();
+            multi_user.missed_trigger.clear();
         }
         Some(at)
     }
@@ -467,8 +466,8 @@ impl Sequence {
     pub fn overlap(&mut self, cell: &mut Cell, clear_from: &dyn Fn(FunctionId) -> Instant) {
         use SequenceFrame as Frame;
         let (frame, since, until, initiator) = (self.frame, self.since, self.until, self.initiator);
-        let is_to_users = self.is_from_initiator()
-            && !matches!(frame, Frame::Protection(Step::CtsToSelf) | Frame::CfEnd);
+        let is_to_users =
+            self.is_from_initiator() && !matches!(frame, Frame::Protection(Step::CtsToSelf) | Frame::CfEnd);
         let mut any = false;
         for (index, user) in self.users.iter_mut().enumerate() {
             let clear_from = clear_from(if is_to_users { user.client } else { initiator });
@@ -476,7 +475,9 @@ impl Sequence {
             let is_concerned = match frame {
                 Frame::BlockAckRequest(one) | Frame::Response(one) => one == index,
                 Frame::MultiStaBlockAck => user.data_arrived,
-                Frame::TriggeredResponses | Frame::BufferStatusReports | Frame::TriggeredData => user.responds,
+                Frame::TriggeredResponses | Frame::BufferStatusReports | Frame::TriggeredData => {
+                    user.responds
+                }
                 Frame::Protection(_) | Frame::Data | Frame::Trigger(_) | Frame::CfEnd => true,
             };
             if !user.overlapped || !is_concerned {
@@ -503,7 +504,7 @@ impl Sequence {
         }
         if multi_user.random.is_some() {
             let clients = cell.stations[initiator].peers.iter().map(|peer| peer.id);
-            multi_user.deaf = clients.filter(|client| clear_from(*client) > since).collect();
+            multi_user.missed_trigger = clients.filter(|client| clear_from(*client) > since).collect();
         }
         cell.stations[initiator].counters.collided_ppdus += u64::from(any);
     }
@@ -541,9 +542,11 @@ impl Sequence {
             Step::Rts => {
                 let calls = cell.stations.originator(exchange).gate.padding.is_some();
                 let len = if calls { trigger_len(TriggerKind::MuRts, 1, 0) } else { RTS_LEN };
-                clear && cell.hears(exchange, len, exchange.begins, Direction::Forward)
+                clear && cell.decodes_control(exchange, len, exchange.begins, Direction::Forward)
             }
-            Step::Cts => clear && cell.hears(exchange, CTS_LEN, exchange.first_end, Direction::Back),
+            Step::Cts => {
+                clear && cell.decodes_control(exchange, CTS_LEN, exchange.first_end, Direction::Back)
+            }
         };
         let outcome = match (clear, understood) {
             (true, true) => Outcome::Received,
@@ -586,7 +589,7 @@ impl Sequence {
         }
         let phy = cell.rules.phy;
         match self.acknowledgment() {
-            None => self.settle_unanswered(cell, next_idle),
+            None => self.settle_no_ack(cell, next_idle),
             Some(MuAcknowledgment::BlockAckRequests) if self.users[0].data_arrived => self.respond(cell, 0),
             Some(MuAcknowledgment::BlockAckRequests) if is_alone => self.give_up(cell, next_idle),
             Some(MuAcknowledgment::BlockAckRequests) => {
@@ -603,11 +606,14 @@ impl Sequence {
 
     /// How its users acknowledge its data: a single one at once, as the first of several that are requested one by one. `None` if they do not.
     fn acknowledgment(&self) -> Option<MuAcknowledgment> {
-        if self.exchanges().any(Exchange::is_unanswered) {
+        if self.exchanges().any(Exchange::is_no_ack) {
             return None;
         }
         let multi_user = self.multi_user.as_ref();
-        Some(multi_user.map_or(MuAcknowledgment::BlockAckRequests, |multi_user| multi_user.ofdma.acknowledgment))
+        Some(
+            multi_user
+                .map_or(MuAcknowledgment::BlockAckRequests, |multi_user| multi_user.ofdma.acknowledgment),
+        )
     }
 
     /// The user with this index responds alone to the frame that has ended.
@@ -647,12 +653,12 @@ impl Sequence {
     }
 
     /// No acknowledgment follows.
-    fn settle_unanswered(&mut self, cell: &mut Cell, next_idle: u64) -> Option<Instant> {
+    fn settle_no_ack(&mut self, cell: &mut Cell, next_idle: u64) -> Option<Instant> {
         for exchange in self.exchanges() {
             if self.is_multi_user() {
                 cell.note_downlink(exchange);
             }
-            cell.settle_unanswered(exchange);
+            cell.settle_no_ack(exchange);
         }
         self.end(cell, true, next_idle)
     }

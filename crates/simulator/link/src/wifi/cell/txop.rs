@@ -107,11 +107,11 @@ fn continued_exchange(cell: &mut Cell, exchange: &Exchange) -> Option<Exchange> 
     if left == Duration::ZERO {
         return None;
     }
-    let own = match rules.config.reverse_direction {
+    let time = match rules.config.reverse_direction {
         ReverseDirection::Off => left,
         ReverseDirection::Granted { .. } => left - left / GRANTED_PART,
     };
-    let room = Room { time: own.saturating_sub(rules.response_after()), queued_by: now };
+    let room = Room { time: time.saturating_sub(rules.response_after()), queued_by: now };
     let outgoing = station.next_outgoing_within(now, lifetime, room, &mut cell.holders);
     station.report_drained(&mut cell.outbox.drained);
     let outgoing = outgoing?;

@@ -11,7 +11,7 @@ use crate::wifi::ofdma::{HackCarrier, MuAcknowledgment, OfdmaConfig};
 use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, Mode};
 
 /// Response length of an exchange without a response.
-const UNANSWERED: u32 = 0;
+const NO_RESPONSE: u32 = 0;
 
 /// A transmission and its response.
 #[derive(Clone, Copy, Debug)]
@@ -56,14 +56,14 @@ impl Exchange {
     ) -> Self {
         let (mode, control) = (&peer.originator.mode, &peer.originator.control_mode);
         let (duration, mut response_len) = match outgoing {
-            Outgoing::Request { .. } => {
+            Outgoing::BlockAckRequest { .. } => {
                 (control.ppdu_duration(BLOCK_ACK_REQUEST_LEN), peer.originator.block_ack_len())
             }
-            Outgoing::Ask { .. } => (control.ppdu_duration(peer.ask_len()), ACK_LEN),
+            Outgoing::RepairRequest { .. } => (control.ppdu_duration(peer.repair_request_len()), ACK_LEN),
             Outgoing::Data { .. } => {
                 let plan = peer.originator.plan();
                 let response = match plan.mpdus {
-                    _ if !peer.originator.is_answered() => UNANSWERED,
+                    _ if !peer.originator.is_answered() => NO_RESPONSE,
                     1 => ACK_LEN,
                     _ if peer.originator.has_agreement() => peer.originator.block_ack_len(),
                     // One per stream, each acknowledged separately.
@@ -93,7 +93,7 @@ impl Exchange {
             _ => start,
         };
         let end = (start + duration).max(padded);
-        let (response_at, response) = if response_len == UNANSWERED {
+        let (response_at, response) = if response_len == NO_RESPONSE {
             (end, Duration::ZERO)
         } else {
             (end + rules.response_after(), control.ppdu_duration(response_len))
@@ -194,8 +194,8 @@ impl Exchange {
     }
 
     /// Whether the exchange ends with its PPDU, without acknowledgment.
-    pub fn is_unanswered(&self) -> bool {
-        self.response_len == UNANSWERED
+    pub fn is_no_ack(&self) -> bool {
+        self.response_len == NO_RESPONSE
     }
 
     /// Airtime of its data, divided by the number of users of the PPDU; zero for other PPDUs.
@@ -208,8 +208,8 @@ impl Exchange {
     }
 
     /// Whether the exchange requests data that did not arrive.
-    pub fn asks_for_repair(&self) -> bool {
-        matches!(self.outgoing, Outgoing::Ask { .. })
+    pub fn is_repair_request(&self) -> bool {
+        matches!(self.outgoing, Outgoing::RepairRequest { .. })
     }
 
     /// The addressee, as an index among the peers of the initiator.
@@ -239,7 +239,7 @@ impl Exchange {
     }
 
     /// Whether a Block Ack answers it.
-    pub fn asks_for_block_ack(&self) -> bool {
+    pub fn solicits_block_ack(&self) -> bool {
         self.response_len >= BLOCK_ACK_LEN
     }
 

@@ -55,7 +55,7 @@ pub(crate) enum Need {
     Nothing,
     BlockAckRequest,
     /// A request for data that did not arrive.
-    Ask,
+    RepairRequest,
     Data,
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct Early {
     /// Bytes in the PPDU up to their end.
     pub bytes: u32,
     /// One of them arrived.
-    pub is_heard: bool,
+    pub any_arrived: bool,
 }
 
 impl Originator {
@@ -254,7 +254,7 @@ impl Originator {
         } else if self.request_due {
             Need::BlockAckRequest
         } else if self.asks_due {
-            Need::Ask
+            Need::RepairRequest
         } else if upper.waiting > 0 || !upper.queue.is_empty() {
             Need::Data
         } else {
@@ -407,7 +407,7 @@ impl Originator {
     /// sent in the first mode of `modes` and answered in the second. [`Originator::mode`] and
     /// [`Originator::control_mode`] keep these values until the round ends. `rate` is the noise index of the first
     /// mode.
-    pub fn build_part(
+    pub fn build_in_unit(
         &mut self,
         now: Instant,
         lifetime: Duration,
@@ -484,7 +484,7 @@ impl Originator {
 
     /// Its part of a multi-user PPDU has ended: PPDUs of its own use their modes again, or what the rate now is. Returns
     /// the noise index.
-    pub fn end_part(&mut self) -> usize {
+    pub fn end_unit(&mut self) -> usize {
         [self.mode, self.control_mode] = self.single;
         let Some(control) = &self.rate_control else { return Noise::ALONE };
         // A request for a Block Ack that is missing goes at the most reliable rate.

@@ -36,7 +36,7 @@ pub(crate) struct Peer {
     /// Estimate of its queue for this station.
     pub uplink: UplinkDemand,
     /// Its resource unit would be too small for even one MPDU: the next PPDU to it has a single user.
-    pub goes_alone: bool,
+    pub needs_whole_channel: bool,
     /// Whether it is in the round-robin of peers with something to send.
     pub(super) ready: bool,
     /// Log of its turns.
@@ -66,7 +66,7 @@ impl Peer {
             away: None,
             room: RoomForecast::default(),
             uplink: UplinkDemand::default(),
-            goes_alone: false,
+            needs_whole_channel: false,
             ready: false,
             log: TurnLog::default(),
             deficit_ns: 0,
@@ -74,7 +74,7 @@ impl Peer {
     }
 
     /// Bytes of a request to it for missing data.
-    pub fn ask_len(&self) -> u32 {
+    pub fn repair_request_len(&self) -> u32 {
         if let Recipient::Deferred(recipient) = &self.recipient { recipient.request_len() } else { 0 }
     }
 
@@ -84,7 +84,7 @@ impl Peer {
     }
 
     /// Draws whether it decodes a control frame of `len` bytes that is sent to it at `at`.
-    pub fn hears(&mut self, len: u32, at: Instant) -> bool {
+    pub fn decodes(&mut self, len: u32, at: Instant) -> bool {
         let noisy = self.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
         !noisy && !self.is_away(at)
     }

@@ -346,9 +346,9 @@ fn as_much_of_a_window_is_open_as_where_it_is_played() {
         }
         let played = sent as f64 / ppdus as f64;
         let chance = CERTAIN - (lost * CERTAIN as f64) as u64;
-        let told = open_window(window as u64, chance) as f64 / MPDU as f64;
-        println!("{window} MPDUs, {lost}: {told:.1} told, {played:.1} played");
-        assert!((told / played - 1.0).abs() < 0.15, "{window} MPDUs, {lost}: {told} and {played}");
+        let predicted = open_window(window as u64, chance) as f64 / MPDU as f64;
+        println!("{window} MPDUs, {lost}: {predicted:.1} predicted, {played:.1} played");
+        assert!((predicted / played - 1.0).abs() < 0.15, "{window} MPDUs, {lost}: {predicted} and {played}");
     }
     assert_eq!(open_window(64, CERTAIN), 64 * MPDU);
 }

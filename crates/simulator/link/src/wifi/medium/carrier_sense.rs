@@ -18,7 +18,7 @@ use crate::wifi::mac::rules::Rules;
 #[derive(Clone, Copy, Debug)]
 struct View {
     /// Number of frames on the air that it hears.
-    heard: u32,
+    sensed: u32,
     sending: bool,
     /// Whether it takes part in a sequence, in the gaps between the frames too.
     engaged: bool,
@@ -41,8 +41,8 @@ enum Views {
     /// A view for each station.
     Own {
         views: Vec<View>,
-        /// `deaf[a * stations + b]`: a does not hear b. No station hears itself.
-        deaf: Vec<bool>,
+        /// `hidden[a * stations + b]`: a does not hear b. No station hears itself.
+        hidden: Vec<bool>,
     },
 }
 
@@ -69,7 +69,7 @@ impl CarrierSense {
     /// If the access point is hidden from a station, or a hidden station does not exist.
     pub fn new(rules: &Rules) -> Self {
         let view = View {
-            heard: 0,
+            sensed: 0,
             sending: false,
             engaged: false,
             waits_eifs: false,
@@ -78,18 +78,18 @@ impl CarrierSense {
             reserved_until: Instant::ZERO,
             free_from: Instant::ZERO,
         };
-        let (hidden, stations) = (&rules.config.hidden, rules.config.stations.len() + 1);
-        let views = if hidden.is_empty() {
+        let (pairs, stations) = (&rules.config.hidden, rules.config.stations.len() + 1);
+        let views = if pairs.is_empty() {
             Views::Common { view, txop_ends: None }
         } else {
-            let mut deaf = vec![false; stations * stations];
-            (0..stations).for_each(|id| deaf[id * stations + id] = true);
-            for (a, b) in hidden {
+            let mut hidden = vec![false; stations * stations];
+            (0..stations).for_each(|id| hidden[id * stations + id] = true);
+            for (a, b) in pairs {
                 assert!(*a != StationId::AP && *b != StationId::AP, "every station hears the access point");
-                deaf[a.index() * stations + b.index()] = true;
-                deaf[b.index() * stations + a.index()] = true;
+                hidden[a.index() * stations + b.index()] = true;
+                hidden[b.index() * stations + a.index()] = true;
             }
-            Views::Own { views: vec![view; stations], deaf }
+            Views::Own { views: vec![view; stations], hidden }
         };
         Self {
             views,
@@ -161,7 +161,7 @@ impl CarrierSense {
         match sequence.frame {
             // A station whose NAV is set does not respond (802.11-2020 clause 10.3.2.9).
             SequenceFrame::Protection(Step::Rts) => {
-                !view.engaged && view.heard == 0 && view.reserved_until <= at
+                !view.engaged && view.sensed == 0 && view.reserved_until <= at
             }
             // After a CTS or a grant the receiver takes part in this exchange; otherwise it must take part in no other.
             SequenceFrame::Data => {
@@ -265,27 +265,29 @@ impl CarrierSense {
     #[inline]
     pub fn begin_frame(&mut self, cell: &Cell, sequence: Option<&Sequence>, perceived: &mut Vec<Perceived>) {
         self.changed = true;
-        let (views, deaf) = match &mut self.views {
-            Views::Common { view, .. } => return view.heard += 1,
-            Views::Own { views, deaf } => (views, deaf),
+        let (views, hidden) = match &mut self.views {
+            Views::Common { view, .. } => return view.sensed += 1,
+            Views::Own { views, hidden } => (views, hidden),
         };
         perceived.clear();
         perceived.resize(views.len(), Perceived::default());
         let mut send = |transmitter: StationId| {
             perceived[transmitter.index()].sends = true;
-            for (own, deaf) in perceived.iter_mut().zip(deaf.chunks(views.len())) {
-                own.hears |= !deaf[transmitter.index()];
+            for (frame, hidden) in perceived.iter_mut().zip(hidden.chunks(views.len())) {
+                frame.senses |= !hidden[transmitter.index()];
             }
         };
         match sequence {
             None => send(StationId::AP),
-            Some(sequence) => sequence.transmitters().for_each(|function| send(cell.stations.station_of(function))),
+            Some(sequence) => {
+                sequence.transmitters().for_each(|function| send(cell.stations.station_of(function)))
+            }
         }
-        for (view, own) in views.iter_mut().zip(perceived) {
-            own.hears &= !own.sends;
-            own.detected = own.hears && view.heard == 0 && !view.sending;
-            view.sending |= own.sends;
-            view.heard += u32::from(own.hears);
+        for (view, frame) in views.iter_mut().zip(perceived) {
+            frame.senses &= !frame.sends;
+            frame.detected = frame.senses && view.sensed == 0 && !view.sending;
+            view.sending |= frame.sends;
+            view.sensed += u32::from(frame.senses);
         }
     }
 
@@ -295,21 +297,21 @@ impl CarrierSense {
         self.changed = true;
         let views = match &mut self.views {
             Views::Common { view, .. } => {
-                view.heard -= 1;
+                view.sensed -= 1;
                 // Frames that overlap began together, so that none was detected.
                 view.waits_eifs = transmission.overlapped && eifs == Eifs::Overlapping;
                 return;
             }
             Views::Own { views, .. } => views,
         };
-        for (view, own) in views.iter_mut().zip(&transmission.perceived) {
-            view.sending &= !own.sends;
-            if own.hears {
-                view.heard -= 1;
+        for (view, frame) in views.iter_mut().zip(&transmission.perceived) {
+            view.sending &= !frame.sends;
+            if frame.senses {
+                view.sensed -= 1;
                 view.waits_eifs = match eifs {
                     Eifs::Never => false,
-                    Eifs::Detected => own.spoilt && (own.detected || view.waits_eifs),
-                    Eifs::Overlapping => own.spoilt,
+                    Eifs::Detected => frame.spoilt && (frame.detected || view.waits_eifs),
+                    Eifs::Overlapping => frame.spoilt,
                 };
             }
         }
@@ -342,10 +344,10 @@ impl CarrierSense {
                 raise(view);
             }
             Views::Own { views, .. } => {
-                for (index, (view, own)) in views.iter_mut().zip(perceived).enumerate() {
+                for (index, (view, frame)) in views.iter_mut().zip(perceived).enumerate() {
                     let is_receiver =
                         until.is_some() && receiver.is_some_and(|receiver| receiver.index() == index);
-                    if own.hears && !own.spoilt && !is_receiver {
+                    if frame.senses && !frame.spoilt && !is_receiver {
                         raise(view);
                     }
                 }
@@ -384,7 +386,7 @@ impl CarrierSense {
 
     fn refresh_view(&mut self, cell: &mut Cell, at: Instant, index: usize) {
         let view = &self.views.as_slice()[index];
-        let busy = view.heard > 0 || view.sending || view.engaged;
+        let busy = view.sensed > 0 || view.sending || view.engaged;
         match (view.busy, busy) {
             (false, true) => self.become_busy(cell, at, index),
             (true, false) => self.become_idle(cell, at, index),

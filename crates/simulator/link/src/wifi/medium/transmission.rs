@@ -12,7 +12,7 @@ use crate::wifi::mac::plan::Outgoing;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Perceived {
     pub sends: bool,
-    pub hears: bool,
+    pub senses: bool,
     /// Another frame overlaps it.
     pub spoilt: bool,
     /// Nothing else was on the air there when it began.
@@ -87,8 +87,8 @@ impl Transmission {
         cell.accounts.collisions += u64::from(!self.has_collided && !earlier.has_collided);
         let is_later = earlier.at < self.at;
         for (new, old) in self.perceived.iter_mut().zip(&mut earlier.perceived) {
-            new.spoilt |= new.hears && (old.hears || old.sends);
-            old.spoilt |= old.hears && (new.hears || new.sends);
+            new.spoilt |= new.senses && (old.senses || old.sends);
+            old.spoilt |= old.senses && (new.senses || new.sends);
             old.detected &= is_later || !old.spoilt;
         }
         if let Some(capture) = capture {
@@ -133,7 +133,7 @@ impl Transmission {
             // When a function begins to hear the frame alone. Where all hear all, a receiver may synchronise to the rest of it.
             let clear_from = |function| {
                 let station = numbers.station(function);
-                match perceived.get(station.index()).is_none_or(|own| own.spoilt) {
+                match perceived.get(station.index()).is_none_or(|frame| frame.spoilt) {
                     false => *began,
                     true if captures && !senders.contains(&station) => at.min(*others_end),
                     true => at,
@@ -168,7 +168,7 @@ impl Transmission {
 
     /// Its power at the access point.
     fn power(&self, capture: &Capture) -> u64 {
-        let transmitters = self.perceived.iter().zip(0..).filter(|(own, _)| own.sends);
+        let transmitters = self.perceived.iter().zip(0..).filter(|(frame, _)| frame.sends);
         transmitters.map(|(_, id)| capture.power(StationId(id))).fold(0, u64::saturating_add)
     }
 
@@ -177,10 +177,10 @@ impl Transmission {
     fn compete(&mut self, later: &mut Self, capture: &Capture) {
         let sends = [&*self, &*later].into_iter().any(|frame| frame.perceived[StationId::AP.index()].sends);
         let power = |frame: &Self| if sends { u64::MAX } else { frame.power(capture) };
-        let (own, new) = (power(self), power(later));
+        let (earlier, new) = (power(self), power(later));
         self.interference = self.interference.saturating_add(new);
-        later.interference = later.interference.saturating_add(own);
-        let takes_over = self.at == later.at && new > own;
+        later.interference = later.interference.saturating_add(earlier);
+        let takes_over = self.at == later.at && new > earlier;
         later.held &= takes_over || !self.held;
         self.held &= !takes_over;
     }

@@ -99,13 +99,13 @@ impl std::error::Error for UnknownRate {}
 
 impl fmt::Display for ModeChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut said = Vec::new();
-        said.extend(self.rate.map(|rate| format!("rate {rate}")));
-        said.extend(self.mcs.map(|mcs| format!("MCS {mcs}")));
-        said.extend(self.streams.map(|streams| format!("{streams} stream{}", plural(streams))));
-        said.extend(self.width_mhz.map(|width| format!("{width} MHz")));
-        said.extend(self.guard_interval.map(|interval| format!("{} guard interval", interval.name())));
-        f.write_str(&said.join(" with "))
+        let mut parts = Vec::new();
+        parts.extend(self.rate.map(|rate| format!("rate {rate}")));
+        parts.extend(self.mcs.map(|mcs| format!("MCS {mcs}")));
+        parts.extend(self.streams.map(|streams| format!("{streams} stream{}", plural(streams))));
+        parts.extend(self.width_mhz.map(|width| format!("{width} MHz")));
+        parts.extend(self.guard_interval.map(|interval| format!("{} guard interval", interval.name())));
+        f.write_str(&parts.join(" with "))
     }
 }
 
@@ -124,7 +124,7 @@ impl ModeChoice {
         Self { rate: Some(rate), mcs: None, streams: None, width_mhz: None, guard_interval: None }
     }
 
-    fn says(&self, part: Part) -> bool {
+    fn has(&self, part: Part) -> bool {
         match part {
             Part::Mcs => self.mcs.is_some(),
             Part::Streams => self.streams.is_some(),
@@ -153,8 +153,8 @@ impl ModeChoice {
             values.dedup();
             (part, values)
         };
-        let said = Part::ALL.into_iter().filter(|part| self.says(*part));
-        said.map(values).filter(|(_, values)| !values.is_empty()).collect()
+        let parts = Part::ALL.into_iter().filter(|part| self.has(*part));
+        parts.map(values).filter(|(_, values)| !values.is_empty()).collect()
     }
 
     /// The mode that is sold under a rate: products name the highest rate of a width and a number of streams, rounded to a megabit per

@@ -2,7 +2,7 @@
 
 use tacit_packet::units::{Duration, Instant};
 
-use super::outline::{answer_len, data_room};
+use super::outline::{data_room, triggered_response_len};
 use super::{MultiUser, Sequence, SequenceFrame, User};
 use crate::packet::{PacketRef, PayloadClass};
 use crate::wifi::air::{Frame, Outcome, TriggerKind, TriggeredResponse};
@@ -30,13 +30,14 @@ impl Cell {
         self.stations[id].peers.iter_mut().for_each(|peer| peer.originator.update_rate(at));
         match self.stations[id].mu_scheduler.clone() {
             None => {
-                self.stations[id].take_ready(self.rules.most_users, goes_with, &mut users);
+                self.stations[id].take_ready(self.rules.most_users, may_share_ppdu, &mut users);
                 let served = self.users_to_serve(at, id, ofdma, &users, limit);
                 self.stations[id].serve(at, served, &mut users);
             }
             Some(scheduler) => self.take_scheduled(at, id, &scheduler, &mut users),
         }
-        let sequence = if users.is_empty() { None } else { self.fill_downlink(at, id, ofdma, (&users, limit)) };
+        let sequence =
+            if users.is_empty() { None } else { self.fill_downlink(at, id, ofdma, (&users, limit)) };
         self.users = users;
         self.stations[id].report_drained(&mut self.outbox.drained);
         sequence
@@ -52,7 +53,7 @@ impl Cell {
     ) {
         users.clear();
         let station = &self.stations[id];
-        let peers = station.ready_users(goes_with);
+        let peers = station.ready_users(may_share_ppdu);
         if peers.is_empty() {
             return;
         }
@@ -84,7 +85,7 @@ impl Cell {
         let mut outline = self.outline(at, id, ofdma, users)?;
         let mut ofdma = *ofdma;
         if ofdma.acknowledgment == MuAcknowledgment::TriggeredResponseScheduling
-            && self.answer_symbols(id, &ofdma, users, &outline) > OfdmaConfig::TRS_SYMBOLS
+            && self.response_symbols(id, &ofdma, users, &outline) > OfdmaConfig::TRS_SYMBOLS
         {
             ofdma.acknowledgment = MuAcknowledgment::AggregatedMuBar;
             outline = self.outline(at, id, &ofdma, users)?;
@@ -105,9 +106,9 @@ impl Cell {
             let rate = originator.rate_in(outline.unit);
             let data_room = data_room(ofdma, &station.peers[*peer], at);
             let Some(outgoing) =
-                station.part_of(at, lifetime, *peer, (*modes, bytes, rate), &mut self.holders)
+                station.data_in_unit(at, lifetime, *peer, (*modes, bytes, rate), &mut self.holders)
             else {
-                station.send_alone(*peer, at);
+                station.defer_to_whole_channel(*peer, at);
                 continue;
             };
             station.counters.shared_parts += 1;
@@ -123,11 +124,10 @@ impl Cell {
             let response_len = match ofdma.acknowledgment {
                 _ if !outline.is_answered => 0,
                 MuAcknowledgment::BlockAckRequests => entry.originator.block_ack_len(),
-                _ => answer_len(ofdma, entry),
+                _ => triggered_response_len(ofdma, entry),
             };
             let (ends, unit) = ([id, entry.id], (index, count));
-            let exchange =
-                Exchange::in_unit(Handshake::Shared, ends, outgoing, unit, [at; 2], response_len);
+            let exchange = Exchange::in_unit(Handshake::Shared, ends, outgoing, unit, [at; 2], response_len);
             shared.push(User {
                 exchange: Some(exchange),
                 room: *room,
@@ -144,8 +144,8 @@ impl Cell {
             class,
             ..Sequence::several(id, *ofdma, (SequenceFrame::Data, at), shared, outline.control_mode)
         };
-        sequence.plan_responses(self, end, outline.answered_after);
-        self.stations[id].begin_shared_access();
+        sequence.plan_responses(self, end, outline.response_time);
+        self.stations[id].begin_multi_user_access();
         self.stations[id].counters.count_shared_ppdu(outline.unit, &psdus, end - at);
         Some(sequence)
     }
@@ -158,10 +158,10 @@ impl Sequence {
         cell.trigger_time(ofdma, self.users.len(), control_mode)
     }
 
-    /// Sets the end of the data on the air, and start and end of the responses, the last of which ends `answered_after` the data.
-    fn plan_responses(&mut self, cell: &Cell, end: Instant, answered_after: Duration) {
+    /// Sets the end of the data on the air, and start and end of the responses, the last of which ends `response_time` the data.
+    fn plan_responses(&mut self, cell: &Cell, end: Instant, response_time: Duration) {
         self.until = end;
-        let is_answered = !self.users.iter().flat_map(|user| &user.exchange).any(Exchange::is_unanswered);
+        let is_answered = !self.users.iter().flat_map(|user| &user.exchange).any(Exchange::is_no_ack);
         let begin = end + self.trigger_time(cell) + cell.rules.response_after();
         let [with_room, plain] = [true, false].map(|with_room| match is_answered {
             true => begin + MultiUserPpdu::duration(&self.response_psdus(with_room)),
@@ -172,7 +172,7 @@ impl Sequence {
         (multi_user.responses, multi_user.plain_end) = (responses, plain);
         let one_by_one = multi_user.ofdma.acknowledgment == MuAcknowledgment::BlockAckRequests;
         for exchange in self.users.iter_mut().flat_map(|user| &mut user.exchange) {
-            exchange.last_until(end, if one_by_one { [end + answered_after; 2] } else { responses });
+            exchange.last_until(end, if one_by_one { [end + response_time; 2] } else { responses });
         }
         if one_by_one {
             self.users[0].respond_after(cell, end);
@@ -193,7 +193,7 @@ impl Sequence {
     /// Bytes of the MPDU within each A-MPDU that requests the response; `None` without one.
     pub(in crate::wifi::cell) fn request_inside_len(&self) -> Option<u32> {
         let MultiUser { ofdma, control_mode, .. } = self.multi_user.as_deref()?;
-        let is_answered = !self.exchanges().any(Exchange::is_unanswered);
+        let is_answered = !self.exchanges().any(Exchange::is_no_ack);
         ofdma.request_inside_len(control_mode).filter(|_| is_answered)
     }
 
@@ -235,9 +235,10 @@ impl Sequence {
             return self.give_up(cell, next_idle);
         }
         let MultiUser { ofdma, responses, .. } = *self.multi_user();
-        for exchange in self.users.iter().filter(|user| user.responds).filter_map(|user| user.exchange.as_ref())
+        for exchange in
+            self.users.iter().filter(|user| user.responds).filter_map(|user| user.exchange.as_ref())
         {
-            cell.take_request(exchange, self.until);
+            cell.advance_window(exchange, self.until);
         }
         for user in self.users.iter_mut().filter(|user| user.responds) {
             user.exchange.iter_mut().for_each(|exchange| exchange.set_response(responses));
@@ -249,7 +250,7 @@ impl Sequence {
         let [begin, end] = responses;
         cell.stations[self.initiator].counters.answer_time += end - begin;
         if ofdma.acknowledgment == MuAcknowledgment::Cascade {
-            self.multi_user_mut().cascade = self.behind_block_acks(cell).map(Box::new);
+            self.multi_user_mut().cascade = self.data_after_block_acks(cell).map(Box::new);
         }
         self.send(SequenceFrame::TriggeredResponses, begin, end)
     }
@@ -283,7 +284,7 @@ impl Sequence {
         let request = Exchange::in_unit(
             Handshake::Shared,
             [self.initiator, user.client],
-            Outgoing::Request { peer: user.peer, class: self.class },
+            Outgoing::BlockAckRequest { peer: user.peer, class: self.class },
             (0, 1),
             [self.since, end],
             user.exchange.map_or(0, |exchange| exchange.response_len(0)),
@@ -321,10 +322,10 @@ impl User {
 /// Whether data for `peer` may share a PPDU with data for `first`: both are HE, not too long for a unit, try no rate, and
 /// have equal parameters except MCS and streams. Unacknowledged data is only combined with unacknowledged data, because responses
 /// to the others would cost the time that it saves.
-fn goes_with(first: &Peer, peer: &Peer) -> bool {
+fn may_share_ppdu(first: &Peer, peer: &Peer) -> bool {
     let [mode, of_first] = [peer, first].map(|peer| peer.originator.steady_modes()[0]);
     mode.format == Format::HeSu
-        && !peer.goes_alone
+        && !peer.needs_whole_channel
         && !peer.originator.wants_try()
         && (mode.width_mhz, mode.guard_interval, mode.he_options())
             == (of_first.width_mhz, of_first.guard_interval, of_first.he_options())

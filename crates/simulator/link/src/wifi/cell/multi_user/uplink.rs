@@ -61,25 +61,25 @@ impl Cell {
         limit: Option<Duration>,
     ) -> Option<Sequence> {
         self.stations[id].trigger_due = false;
-        let mut asked = self.whom_to_ask(at, id, ofdma);
+        let mut triggered = self.clients_to_trigger(at, id, ofdma);
         let offered = self.random_units(ofdma);
         // Where rates adapt, the channel may be narrower than usual.
-        let width_mhz = asked.first().map(|peer| self.uplink_mode(id, *peer).width_mhz);
+        let width_mhz = triggered.first().map(|peer| self.uplink_mode(id, *peer).width_mhz);
         let units = width_mhz.map_or(0, |width_mhz| ResourceUnit::Tones26.count_in(width_mhz));
-        asked.truncate(units.saturating_sub(offered));
-        if asked.is_empty() && (offered == 0 || ofdma.triggers != Triggers::RandomAccess) {
+        triggered.truncate(units.saturating_sub(offered));
+        if triggered.is_empty() && (offered == 0 || ofdma.triggers != Triggers::RandomAccess) {
             return None;
         }
-        let first = asked.len() as u16;
-        let slowest = self.slowest_client(id, asked.first().copied()).filter(|_| offered > 0);
-        let mut modes: Vec<Mode> = asked.iter().map(|peer| self.uplink_mode(id, *peer)).collect();
+        let first = triggered.len() as u16;
+        let slowest = self.slowest_client(id, triggered.first().copied()).filter(|_| offered > 0);
+        let mut modes: Vec<Mode> = triggered.iter().map(|peer| self.uplink_mode(id, *peer)).collect();
         modes.extend(slowest.into_iter().flat_map(|(_, mode)| std::iter::repeat_n(mode, offered)));
         let ppdu = self.shared_ppdu(Way::Up, &modes)?;
         let station = &self.stations[id];
-        let addressed = asked.iter().copied().chain(slowest.map(|(peer, _)| peer));
+        let addressed = triggered.iter().copied().chain(slowest.map(|(peer, _)| peer));
         let controls = addressed.map(|peer| station.peers[peer].originator.steady_modes()[1]);
         let control_mode = controls.min_by_key(Mode::rate)?;
-        let users = asked.iter().zip(&modes).zip(0..).map(|((peer, mode), unit_index)| {
+        let users = triggered.iter().zip(&modes).zip(0..).map(|((peer, mode), unit_index)| {
             let client = station.peers[*peer].id;
             Some(User::new(client, *peer, mode.among_users(&ppdu)?, unit_index))
         });
@@ -106,7 +106,7 @@ impl Cell {
         let polls = ofdma.polls && !sequence.users.is_empty();
         sequence.send_trigger(at, if polls { TriggerKind::BufferStatusReport } else { TriggerKind::Basic });
         let station = &mut self.stations[id];
-        station.begin_shared_access();
+        station.begin_multi_user_access();
         station.counters.triggers += 1;
         Some(sequence)
     }
@@ -118,7 +118,8 @@ impl Cell {
     pub(in crate::wifi::cell) fn apply_mu_edca(&mut self, exchange: &Exchange, peer: usize, at: Instant) {
         let access_point = &mut self.stations[exchange.to];
         let mu_edca = self.rules.config.ofdma.map(|ofdma| ofdma.mu_edca);
-        let Some((edca, timer)) = mu_edca.and_then(|mu_edca| mu_edca.parameters(access_point.category)) else {
+        let Some((edca, timer)) = mu_edca.and_then(|mu_edca| mu_edca.parameters(access_point.category))
+        else {
             return;
         };
         access_point.peers[peer].uplink.restricted(at + timer);
@@ -161,15 +162,15 @@ impl User {
     }
 
     /// The access point knows at `at` what it has left, after its PPDU of this `plan`.
-    fn note_left(&self, cell: &mut Cell, holder: FunctionId, at: Instant, plan: PpduPlan) {
+    fn note_queue(&self, cell: &mut Cell, holder: FunctionId, at: Instant, plan: PpduPlan) {
         let uplink = &mut cell.stations[holder].peers[self.peer].uplink;
-        uplink.answered(at, self.awaited, plan, self.queue.unwrap_or_default());
+        uplink.received_triggered(at, self.awaited, plan, self.queue.unwrap_or_default());
     }
 }
 
 impl Sequence {
     /// The PPDU of the users after the Block Acks with which they respond. `None` if no user has data.
-    pub(super) fn behind_block_acks(&self, cell: &mut Cell) -> Option<Self> {
+    pub(super) fn data_after_block_acks(&self, cell: &mut Cell) -> Option<Self> {
         let MultiUser { ofdma, responses: span, .. } = *self.multi_user();
         // Unacknowledged data is sent once, in single-user PPDUs.
         let may_send = |user: &&User| {
@@ -191,7 +192,7 @@ impl Sequence {
         let users: Vec<User> = behind.collect();
         if users.iter().all(|user| user.exchange.is_none()) {
             // They report this with their Block Acks.
-            users.iter().for_each(|user| user.note_left(cell, self.initiator, span[1], PpduPlan::default()));
+            users.iter().for_each(|user| user.note_queue(cell, self.initiator, span[1], PpduPlan::default()));
             return None;
         }
         let alone = users.iter().filter_map(|user| {
@@ -250,7 +251,11 @@ impl Sequence {
 
     /// The QoS Nulls have ended: the access point knows the queues and triggers their packets; nothing if all are empty
     /// and there is no random-access unit.
-    pub(in crate::wifi::cell) fn reports_ended(&mut self, cell: &mut Cell, next_idle: u64) -> Option<Instant> {
+    pub(in crate::wifi::cell) fn reports_ended(
+        &mut self,
+        cell: &mut Cell,
+        next_idle: u64,
+    ) -> Option<Instant> {
         let (initiator, at) = (self.initiator, self.until);
         let mut any = self.multi_user().random.is_some();
         for user in self.users.iter().filter(|user| user.responds && !user.overlapped) {
@@ -313,10 +318,11 @@ impl Sequence {
             if !understands || !entry.answered || self.users.iter().any(|user| user.peer == peer) {
                 continue;
             }
-            let hears = entry.hears(len, self.since) && !self.multi_user().deaf.contains(&client);
+            let decodes =
+                entry.decodes(len, self.since) && !self.multi_user().missed_trigger.contains(&client);
             let station = &mut cell.stations[client];
             let back = station.peer_index(initiator);
-            if !hears || station.peers[back].originator.need() != Need::Data {
+            if !decodes || station.peers[back].originator.need() != Need::Data {
                 continue;
             }
             let access = station.random_access.as_mut();
@@ -359,7 +365,7 @@ impl Sequence {
             if user.has_arrived() {
                 any = true;
                 let plan = user.exchange.as_ref().map(|exchange| *cell.stations.originator(exchange).plan());
-                user.note_left(cell, initiator, end, plan.unwrap_or_default());
+                user.note_queue(cell, initiator, end, plan.unwrap_or_default());
             }
         }
         if !any {

@@ -21,7 +21,7 @@ impl Cell {
     }
 
     /// Most clients that a trigger addresses individually.
-    fn most_asked(&self, ofdma: &OfdmaConfig) -> usize {
+    fn most_triggered(&self, ofdma: &OfdmaConfig) -> usize {
         self.rules.most_users - self.random_units(ofdma)
     }
 
@@ -45,7 +45,7 @@ impl Cell {
     }
 
     /// Whether data of `id` goes before its triggers at `at`, because no client has anything.
-    fn data_goes_first(&self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> bool {
+    fn data_precedes_trigger(&self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> bool {
         let station = &self.stations[id];
         ofdma.triggers == Triggers::Always
             && station.has_data()
@@ -56,21 +56,26 @@ impl Cell {
     }
 
     /// The clients that `id` triggers at `at`, no more than there are units; in turns if all are triggered.
-    pub(super) fn whom_to_ask(&mut self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> Vec<usize> {
+    pub(super) fn clients_to_trigger(
+        &mut self,
+        at: Instant,
+        id: FunctionId,
+        ofdma: &OfdmaConfig,
+    ) -> Vec<usize> {
         if let Some(scheduler) = self.stations[id].mu_scheduler.clone() {
-            return self.scheduled_to_ask(at, id, ofdma, &scheduler);
+            return self.scheduled_clients(at, id, ofdma, &scheduler);
         }
-        if self.data_goes_first(at, id, ofdma) {
+        if self.data_precedes_trigger(at, id, ofdma) {
             return Vec::new();
         }
         let count = self.stations[id].peers.len();
-        let first = self.stations[id].asked_first;
+        let first = self.stations[id].next_to_trigger;
         let busy = self.busy_clients(at, id);
         let wanted = |peer: &usize| self.stations[id].peers[*peer].uplink.is_wanted(ofdma.triggers, busy, at);
         let turns = (0..count).map(|peer| (first + peer) % count).filter(wanted);
-        let asked: Vec<usize> = self.sharing_a_trigger(id, turns).take(self.most_asked(ofdma)).collect();
-        self.stations[id].asked_first = asked.last().map_or(first, |last| (last + 1) % count);
-        asked
+        let chosen: Vec<usize> = self.sharing_a_trigger(id, turns).take(self.most_triggered(ofdma)).collect();
+        self.stations[id].next_to_trigger = chosen.last().map_or(first, |last| (last + 1) % count);
+        chosen
     }
 
     /// Those of `peers` whose responses may share a PPDU with that of the first one that sends HE PPDUs.
@@ -79,18 +84,18 @@ impl Cell {
         id: FunctionId,
         peers: impl Iterator<Item = usize>,
     ) -> impl Iterator<Item = usize> {
-        let mut of_first = None;
+        let mut first = None;
         peers.filter(move |peer| {
-            let own = self.uplink_mode(id, *peer);
-            let alike = (own.width_mhz, own.guard_interval);
-            own.format == Format::HeSu
+            let mode = self.uplink_mode(id, *peer);
+            let alike = (mode.width_mhz, mode.guard_interval);
+            mode.format == Format::HeSu
                 && self.stations[id].peers[*peer].answered
-                && *of_first.get_or_insert(alike) == alike
+                && *first.get_or_insert(alike) == alike
         })
     }
 
     /// The clients that `scheduler` lets `id` trigger at `at`.
-    fn scheduled_to_ask(
+    fn scheduled_clients(
         &self,
         at: Instant,
         id: FunctionId,
@@ -103,7 +108,7 @@ impl Cell {
             uplink.as_seen_at(at, self.stations.station_of(*client), self.uplink_mode(id, *peer).rate())
         });
         let clients: Vec<UplinkClient> = clients.collect();
-        let chosen = scheduler.uplink(at, &clients, self.most_asked(ofdma));
+        let chosen = scheduler.uplink(at, &clients, self.most_triggered(ofdma));
         chosen.into_iter().map(|position| peers[position]).collect()
     }
 
@@ -112,10 +117,10 @@ impl Cell {
         let Some(ofdma) = self.rules.config.ofdma else { return };
         if self.stations[exchange.from].is_access_point() {
             self.note_downlink(exchange);
-            self.want_trigger(exchange.from, exchange.response_end, &ofdma);
+            self.contend_for_trigger(exchange.from, exchange.response_end, &ofdma);
             return;
         }
-        if !self.stations[exchange.to].is_access_point() || exchange.is_unanswered() {
+        if !self.stations[exchange.to].is_access_point() || exchange.is_no_ack() {
             // A direct link, or data that no client is triggered for.
             return;
         }
@@ -124,8 +129,8 @@ impl Cell {
         let (left, mpdus) = (originator.buffer_status(), originator.plan().mpdus);
         let access_point = &mut self.stations[exchange.to];
         let peer = access_point.peer_index(exchange.from);
-        access_point.peers[peer].uplink.heard(exchange.end, mpdus, left);
-        self.want_trigger(exchange.to, exchange.response_end, &ofdma);
+        access_point.peers[peer].uplink.received_single_user(exchange.end, mpdus, left);
+        self.contend_for_trigger(exchange.to, exchange.response_end, &ofdma);
     }
 
     /// The access point's data was acknowledged or lost: TCP ACKs for it are expected.
@@ -137,8 +142,8 @@ impl Cell {
     }
 
     /// Lets the access point contend for a trigger if there are clients to trigger.
-    pub(super) fn want_trigger(&mut self, id: FunctionId, at: Instant, ofdma: &OfdmaConfig) {
-        if self.stations[id].trigger_due || !self.is_anybody_to_ask(at, id, ofdma) {
+    pub(super) fn contend_for_trigger(&mut self, id: FunctionId, at: Instant, ofdma: &OfdmaConfig) {
+        if self.stations[id].trigger_due || !self.has_clients_to_trigger(at, id, ofdma) {
             return;
         }
         let station = &self.stations[id];
@@ -148,10 +153,10 @@ impl Cell {
     }
 
     /// Whether `id` has clients to trigger at `at`.
-    fn is_anybody_to_ask(&self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> bool {
+    fn has_clients_to_trigger(&self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> bool {
         let station = &self.stations[id];
         if let Some(scheduler) = &station.mu_scheduler {
-            return !self.scheduled_to_ask(at, id, ofdma, scheduler).is_empty();
+            return !self.scheduled_clients(at, id, ofdma, scheduler).is_empty();
         }
         if ofdma.triggers == Triggers::RandomAccess {
             return ofdma.random_access_units > 0;
@@ -163,6 +168,6 @@ impl Cell {
             let asked_with_data = cascades && peer.originator.need() == Need::Data;
             peer.uplink.is_wanted(ofdma.triggers, busy, at) && !asked_with_data
         };
-        station.peers.iter().any(wanted) && !self.data_goes_first(at, id, ofdma)
+        station.peers.iter().any(wanted) && !self.data_precedes_trigger(at, id, ofdma)
     }
 }
