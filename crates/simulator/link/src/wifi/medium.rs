@@ -78,7 +78,8 @@ impl Medium {
         }
         // A beacon goes before data: it waits only PIFS and has no backoff.
         if self.sense.beacon_at(cell).is_some_and(|beacon| beacon <= at) {
-            self.begin(cell, None, at);
+            self.transmissions.push(Transmission::new(None, at));
+            self.begin_frame(cell, self.transmissions.len() - 1);
             self.sense.refresh(cell, at);
         }
         if self.sense.next_access().is_some_and(|access| access <= at) {
@@ -136,25 +137,26 @@ impl Medium {
 
     /// Functions whose backoff ended at `at` transmit; those of several stations collide.
     fn access(&mut self, cell: &mut Cell, at: Instant) {
-        let mut winners = self.sense.access(cell, at);
-        cell.accounts.accesses += u64::from(!winners.is_empty());
-        // In their order.
-        winners.reverse();
-        while let Some(sequence) = winners.pop() {
-            self.sense.set_engaged(cell, &sequence, true);
-            self.begin(cell, Some(sequence), at);
+        let before = self.transmissions.len();
+        self.sense.access(cell, at, &mut self.transmissions);
+        let begun = &mut self.transmissions[before..];
+        cell.accounts.accesses += u64::from(!begun.is_empty());
+        if begun.len() > 1 {
+            // Where time does not divide evenly, the remainder is not that of a multi-user sequence.
+            begun.sort_by_key(Transmission::is_multi_user);
         }
-        self.sense.winners = winners;
+        let accounts = begun.iter().filter_map(|transmission| transmission.sequence.as_ref());
+        cell.accounts.charge_wait(&mut cell.stations, accounts.map(Sequence::account));
+        for index in before..self.transmissions.len() {
+            if let Some(sequence) = &self.transmissions[index].sequence {
+                self.sense.set_engaged(cell, sequence, true);
+            }
+            self.begin_frame(cell, index);
+        }
         self.sense.refresh(cell, at);
     }
 
     // --- Frames -----------------------------------------------------------------------------
-
-    /// `sequence`, or a beacon, begins at `at`.
-    fn begin(&mut self, cell: &mut Cell, sequence: Option<Sequence>, at: Instant) {
-        self.transmissions.push(Transmission::new(sequence, at));
-        self.begin_frame(cell, self.transmissions.len() - 1);
-    }
 
     /// The next frame of the transmission at `index` begins: at each station that hears it and another one, the two corrupt
     /// each other.
@@ -191,16 +193,18 @@ impl Medium {
             self.end(index);
             return;
         };
-        let reserved_until = sequence.reserves_until(cell);
-        let receiver = if sense.is_common() { None } else { sequence.receiver() };
-        let receiver = receiver.map(|function| cell.stations.station_of(function));
+        // Where all hear all, it matters only for the last frame.
+        let is_early = !sense.is_common() || sequence.is_multi_user();
+        let early = is_early.then(|| (sequence.reserves_until(cell), sequence.receiver()));
         let next_idle = sense.next_idle(cell, sequence.holder());
         sense.set_engaged(cell, sequence, false);
         let follows = sequence.frame_ended(cell, ready, next_idle);
-        let is_last = follows.is_none() && !*overlapped;
-        if reserved_until.is_none_or(|until| until > at) && (is_last || !sense.is_common()) {
-            let txop_ends = if follows.is_none() { sequence.txop_ends() } else { None };
-            sense.reserve(cell, perceived, (reserved_until, at), receiver, txop_ends);
+        if !sense.is_common() || follows.is_none() && !*overlapped {
+            let (until, receiver) = early.unwrap_or_else(|| (sequence.reserves_until(cell), None));
+            if until.is_none_or(|until| until > at) {
+                let txop_ends = if follows.is_none() { sequence.txop_ends() } else { None };
+                sense.reserve(cell, perceived, (until, at), receiver, txop_ends);
+            }
         }
         sense.begin_contending(cell, at);
         let Some(next) = follows else {

@@ -27,6 +27,8 @@ pub(super) struct MultiUser {
     pub ofdma: OfdmaConfig,
     /// Mode of triggers and of frames to a single user.
     pub control_mode: Mode,
+    /// Modes of the users' responses and triggered PPDUs, by resource unit.
+    pub modes: Vec<Mode>,
     /// Start and end of simultaneous responses to the initiator's data.
     pub responses: [Instant; 2],
     /// End of the acknowledgments without compressed ACKs.
@@ -95,17 +97,18 @@ impl Cell {
 }
 
 impl Sequence {
-    /// A sequence of `initiator` for `users`, the first frame of which begins at `at`.
+    /// A sequence of `initiator` for `users`, the first frame of which begins at `at`, with `modes` by resource unit.
     fn several(
         initiator: FunctionId,
         ofdma: OfdmaConfig,
         (frame, at): (SequenceFrame, Instant),
         users: Vec<User>,
-        control_mode: Mode,
+        (control_mode, modes): (Mode, Vec<Mode>),
     ) -> Self {
         let multi_user = MultiUser {
             ofdma,
             control_mode,
+            modes,
             responses: [at; 2],
             plain_end: at,
             random: None,
@@ -127,6 +130,11 @@ impl Sequence {
     /// What only sequences for several users have.
     pub(super) fn multi_user(&self) -> &MultiUser {
         self.multi_user.as_ref().expect("its frames are those for several users")
+    }
+
+    /// Mode of the response or triggered PPDU of `user`.
+    fn mode(&self, user: &User) -> Mode {
+        self.multi_user().modes[usize::from(user.unit_index)]
     }
 
     fn multi_user_mut(&mut self) -> &mut MultiUser {
@@ -237,16 +245,17 @@ impl Sequence {
         let window_start = |exchange: &Exchange| cell.stations.originator(exchange).window_start();
         let named = users.iter().map(|user| TriggerUser {
             station: cell.stations.station_of(user.client),
-            mode: user.mode,
+            mode: self.mode(user),
             unit_index: user.unit_index,
             units: 1,
             start: user.exchange.as_ref().map_or(0, window_start),
         });
+        let width_mhz = users.first().map_or(20, |user| self.mode(user).width_mhz);
         let random = self.offered(kind).map(|random| random.as_trigger_user());
         let users: Vec<TriggerUser> = named.chain(random).collect();
         Trigger {
             kind,
-            width_mhz: users.first().map_or(20, |user| user.mode.width_mhz),
+            width_mhz,
             padding_bytes: self.multi_user().ofdma.padding_bytes(&self.multi_user().control_mode),
             l_sig_length: self.l_sig_length(cell, kind),
             users,

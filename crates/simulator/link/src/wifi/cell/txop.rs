@@ -37,20 +37,20 @@ impl Sequence {
                     // A failure ends the burst.
                     cell.stations[exchange.from].burst_until = Instant::ZERO;
                 }
-                return self.continue_with(cell, reverse);
+                return self.continue_with(reverse);
             }
         }
         if is_own && lost {
             return None;
         }
         match continued_exchange(cell, &exchange) {
-            Some(next) => self.continue_with(cell, next),
+            Some(next) => self.continue_with(next),
             None => self.end_txop(cell, cell.rules.phy.sifs),
         }
     }
 
-    fn continue_with(&mut self, cell: &Cell, exchange: Exchange) -> Option<Instant> {
-        *self = Self::single_user(exchange, *cell.stations.control_mode(&exchange));
+    fn continue_with(&mut self, exchange: Exchange) -> Option<Instant> {
+        *self = Self::single_user(exchange);
         Some(self.since)
     }
 

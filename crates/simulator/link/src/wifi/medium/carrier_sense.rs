@@ -58,8 +58,6 @@ pub(super) struct CarrierSense {
     next_access: Option<Instant>,
     /// Functions whose backoff ended at the same time as that of a more urgent function of their station.
     yielding: Vec<FunctionId>,
-    /// Kept to reuse the allocation.
-    pub winners: Vec<Sequence>,
 }
 
 impl CarrierSense {
@@ -91,14 +89,7 @@ impl CarrierSense {
             }
             Views::Own { views: vec![view; stations], hidden }
         };
-        Self {
-            views,
-            changed: false,
-            active: Vec::new(),
-            next_access: None,
-            yielding: Vec::new(),
-            winners: Vec::new(),
-        }
+        Self { views, changed: false, active: Vec::new(), next_access: None, yielding: Vec::new() }
     }
 
     /// Whether every station hears every other.
@@ -215,12 +206,12 @@ impl CarrierSense {
     }
 
     /// The functions whose backoff ended at `at` win an access, of each station only those of the most urgent category.
-    /// Returns the sequences with which they begin, which are charged for the wait.
-    pub fn access(&mut self, cell: &mut Cell, at: Instant) -> Vec<Sequence> {
+    /// Adds the sequences with which they begin to `begun`.
+    pub fn access(&mut self, cell: &mut Cell, at: Instant, begun: &mut Vec<Transmission>) {
         if cell.rules.config.categories.len() > 1 {
             self.find_yielding(cell, at);
         }
-        let Self { views, active, yielding, winners, .. } = self;
+        let Self { views, active, yielding, .. } = self;
         active.retain(|id| {
             if views.transmits_at(cell, *id).is_none_or(|when| when > at) {
                 return true;
@@ -229,19 +220,16 @@ impl CarrierSense {
                 cell.stations[*id].yield_access(cell.rules.config.short_retry_limit);
                 return true;
             }
-            let sequence = cell.begin_access(at, *id);
+            let transmission = Transmission::new(cell.begin_access(at, *id), at);
             let function = &mut cell.stations[*id];
-            match sequence {
-                Some(sequence) => winners.push(sequence),
+            if transmission.sequence.is_some() {
+                begun.push(transmission);
+            } else {
                 // Its packets are too old, or must wait for another link.
-                None => function.contention.pass(at, cell.rules.phy, function.active),
+                function.contention.pass(at, cell.rules.phy, function.active);
             }
             function.active
         });
-        // Where time does not divide evenly, the remainder is not that of a multi-user sequence.
-        winners.sort_by_key(Sequence::is_multi_user);
-        cell.accounts.charge_wait(&mut cell.stations, winners.iter().map(Sequence::account));
-        std::mem::take(winners)
     }
 
     /// Finds the functions that yield at `at` to a more urgent one of the same station.
@@ -325,7 +313,7 @@ impl CarrierSense {
         cell: &Cell,
         perceived: &[Perceived],
         (until, at): (Option<Instant>, Instant),
-        receiver: Option<StationId>,
+        receiver: Option<FunctionId>,
         txop_ends: Option<[FunctionId; 2]>,
     ) {
         // Stations that begin a part of a slot apart collide, because the later one cannot detect the other in time
@@ -344,9 +332,10 @@ impl CarrierSense {
                 raise(view);
             }
             Views::Own { views, .. } => {
+                let receiver = receiver.filter(|_| until.is_some());
+                let receiver = receiver.map(|function| cell.stations.station_of(function).index());
                 for (index, (view, frame)) in views.iter_mut().zip(perceived).enumerate() {
-                    let is_receiver =
-                        until.is_some() && receiver.is_some_and(|receiver| receiver.index() == index);
+                    let is_receiver = receiver == Some(index);
                     if frame.senses && !frame.spoilt && !is_receiver {
                         raise(view);
                     }
@@ -357,13 +346,15 @@ impl CarrierSense {
 
     /// The participants of `sequence` take part in it from now on, or no longer. Where all hear all, none can take part in
     /// another.
-    #[inline]
+    // Called four times an exchange, mostly for nothing: left to the compiler, it is not inlined.
+    #[inline(always)]
     pub fn set_engaged(&mut self, cell: &Cell, sequence: &Sequence, engaged: bool) {
         if !self.is_common() {
             self.set_own_engaged(cell, sequence, engaged);
         }
     }
 
+    #[inline(never)]
     fn set_own_engaged(&mut self, cell: &Cell, sequence: &Sequence, engaged: bool) {
         let Views::Own { views, .. } = &mut self.views else { return };
         self.changed = true;

@@ -63,6 +63,11 @@ impl Transmission {
         }
     }
 
+    /// Whether its frames are those for several users.
+    pub fn is_multi_user(&self) -> bool {
+        self.sequence.as_ref().is_some_and(Sequence::is_multi_user)
+    }
+
     /// Its next frame begins at `at`.
     pub fn wait_until(&mut self, at: Instant) {
         self.at = at;

@@ -132,7 +132,7 @@ impl Cell {
                 exchange: Some(exchange),
                 room: *room,
                 data_room,
-                ..User::new(entry.id, *peer, modes[1], index)
+                ..User::new(entry.id, *peer, index)
             });
         }
         if shared.is_empty() {
@@ -140,10 +140,9 @@ impl Cell {
             return None;
         }
         let end = at + MultiUserPpdu::duration(&psdus.iter().copied());
-        let mut sequence = Sequence {
-            class,
-            ..Sequence::several(id, *ofdma, (SequenceFrame::Data, at), shared, outline.control_mode)
-        };
+        let modes = (outline.control_mode, outline.modes.iter().map(|modes| modes[1]).collect());
+        let mut sequence =
+            Sequence { class, ..Sequence::several(id, *ofdma, (SequenceFrame::Data, at), shared, modes) };
         sequence.plan_responses(self, end, outline.response_time);
         self.stations[id].begin_multi_user_access();
         self.stations[id].counters.count_shared_ppdu(outline.unit, &psdus, end - at);
@@ -175,7 +174,7 @@ impl Sequence {
             exchange.last_until(end, if one_by_one { [end + response_time; 2] } else { responses });
         }
         if one_by_one {
-            self.users[0].respond_after(cell, end);
+            self.users[0].set_response_after(cell, end);
         }
     }
 
@@ -208,7 +207,7 @@ impl Sequence {
             MuAcknowledgment::Cascade => trigger(TriggerKind::Basic),
             MuAcknowledgment::TriggeredResponseScheduling => Frame::TriggeredResponse(TriggeredResponse {
                 symbols: MultiUserPpdu::symbol_count(&self.response_psdus(true)),
-                mode: user.mode,
+                mode: self.mode(user),
                 unit_index: user.unit_index,
             }),
         };
@@ -221,7 +220,7 @@ impl Sequence {
         let ofdma = &self.multi_user().ofdma;
         self.users.iter().filter_map(move |user| {
             let room = if with_room { ofdma.carried_len(user.room) + user.data_room } else { 0 };
-            user.exchange.as_ref().map(|exchange| (user.mode, exchange.response_len(room)))
+            user.exchange.as_ref().map(|exchange| (self.mode(user), exchange.response_len(room)))
         })
     }
 
@@ -234,20 +233,19 @@ impl Sequence {
         if !self.users.iter().any(|user| user.responds) {
             return self.give_up(cell, next_idle);
         }
-        let MultiUser { ofdma, responses, .. } = *self.multi_user();
-        for exchange in
-            self.users.iter().filter(|user| user.responds).filter_map(|user| user.exchange.as_ref())
-        {
+        let Self { users, multi_user: Some(multi_user), .. } = self else { return None };
+        let MultiUser { ofdma, responses: [begin, end], modes, .. } = &**multi_user;
+        let (ofdma, begin, end) = (*ofdma, *begin, *end);
+        for exchange in users.iter().filter(|user| user.responds).filter_map(|user| user.exchange.as_ref()) {
             cell.advance_window(exchange, self.until);
         }
-        for user in self.users.iter_mut().filter(|user| user.responds) {
-            user.exchange.iter_mut().for_each(|exchange| exchange.set_response(responses));
+        for user in users.iter_mut().filter(|user| user.responds) {
+            user.exchange.iter_mut().for_each(|exchange| exchange.set_response([begin, end]));
             cell.acknowledge(user, Some(user.room as usize));
             if ofdma.reports_with_block_acks() {
-                user.report(cell);
+                user.report(cell, modes[usize::from(user.unit_index)]);
             }
         }
-        let [begin, end] = responses;
         cell.stations[self.initiator].counters.answer_time += end - begin;
         if ofdma.acknowledgment == MuAcknowledgment::Cascade {
             self.multi_user_mut().cascade = self.data_after_block_acks(cell).map(Box::new);
@@ -290,7 +288,7 @@ impl Sequence {
             user.exchange.map_or(0, |exchange| exchange.response_len(0)),
         );
         if !user.overlapped && cell.receive(&request) {
-            user.respond_after(cell, end);
+            user.set_response_after(cell, end);
             return self.respond(cell, index);
         }
         // No response arrives: the access point continues after the medium was idle for PIFS.
@@ -299,21 +297,28 @@ impl Sequence {
 }
 
 impl User {
-    /// It responds alone to a frame that ends at `end`.
-    fn respond_after(&mut self, cell: &Cell, end: Instant) {
-        let Some(exchange) = &mut self.exchange else { return };
+    /// Start and end of its response, without appended bytes, if it responds alone to a frame that ends at `end`.
+    pub(in crate::wifi::cell) fn response_after(&self, cell: &Cell, end: Instant) -> Option<[Instant; 2]> {
+        let exchange = self.exchange.as_ref()?;
+        let lasts = cell.stations.control_mode(exchange).ppdu_duration(exchange.response_len(0));
         let begin = end + cell.rules.response_after();
-        exchange.set_response([begin, begin + self.mode.ppdu_duration(exchange.response_len(0))]);
+        Some([begin, begin + lasts])
+    }
+
+    fn set_response_after(&mut self, cell: &Cell, end: Instant) {
+        if let (Some(response), Some(exchange)) = (self.response_after(cell, end), &mut self.exchange) {
+            exchange.set_response(response);
+        }
     }
 
     /// Adds a report of its queue to its acknowledgment.
-    fn report(&mut self, cell: &mut Cell) {
+    fn report(&mut self, cell: &mut Cell, mode: Mode) {
         let Some(Exchange { from, to, response_at, response_end, .. }) = self.exchange else { return };
         let client = &cell.stations[to];
         let queue = client.peers[client.peer_index(from)].originator.buffer_status();
         self.queue = Some(queue);
         if !self.lost {
-            let unit = (self.mode, self.unit_index);
+            let unit = (mode, self.unit_index);
             cell.air.record_null([to, from], [response_at, response_end], unit, queue);
         }
     }

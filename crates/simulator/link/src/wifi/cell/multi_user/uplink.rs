@@ -79,21 +79,22 @@ impl Cell {
         let addressed = triggered.iter().copied().chain(slowest.map(|(peer, _)| peer));
         let controls = addressed.map(|peer| station.peers[peer].originator.steady_modes()[1]);
         let control_mode = controls.min_by_key(Mode::rate)?;
-        let users = triggered.iter().zip(&modes).zip(0..).map(|((peer, mode), unit_index)| {
-            let client = station.peers[*peer].id;
-            Some(User::new(client, *peer, mode.among_users(&ppdu)?, unit_index))
+        let modes = modes.iter().map(|mode| mode.among_users(&ppdu)).collect::<Option<Vec<Mode>>>()?;
+        let users = triggered.iter().zip(0..);
+        let users = users.map(|(peer, unit_index)| User::new(station.peers[*peer].id, *peer, unit_index));
+        let random = modes.get(usize::from(first)).map(|mode| RandomUnits {
+            first,
+            count: offered as u16,
+            mode: *mode,
         });
-        let users = users.collect::<Option<Vec<_>>>()?;
-        // The first trigger is sent below.
-        let frame = SequenceFrame::Trigger(TriggerKind::Basic);
-        let mut sequence = Sequence::several(id, *ofdma, (frame, at), users, control_mode);
-        sequence.multi_user_mut().random = slowest.and_then(|(_, mode)| {
-            Some(RandomUnits { first, count: offered as u16, mode: mode.among_users(&ppdu)? })
-        });
-        let trigger = control_mode.ppdu_duration(sequence.trigger_len(TriggerKind::Basic));
         // A Block Ack for all users, whether received or not.
         let window = self.rules.config.block_ack_window;
         let acks = multi_sta_block_ack_len(modes.iter().map(|_| Some(window)));
+        // The first trigger is sent below.
+        let frame = SequenceFrame::Trigger(TriggerKind::Basic);
+        let mut sequence = Sequence::several(id, *ofdma, (frame, at), users.collect(), (control_mode, modes));
+        sequence.multi_user_mut().random = random;
+        let trigger = control_mode.ppdu_duration(sequence.trigger_len(TriggerKind::Basic));
         let overhead =
             trigger + self.rules.phy.sifs + self.rules.response_after() + control_mode.ppdu_duration(acks);
         let longest = self.ppdu_limit(id, overhead, limit);
@@ -133,23 +134,24 @@ impl User {
         self.data_arrived || self.exchange.is_none() && !self.collided
     }
 
-    /// Builds its part, with at most `bytes` bytes, of a PPDU of `count` users to `holder`. `rate` is the noise index of
-    /// its mode, if that is not the client's own.
+    /// Builds its part in `mode`, with at most `bytes` bytes, of a PPDU of `count` users to `holder`. `rate` is the noise index of
+    /// the mode, if that is not the client's own.
     fn fill(
         &mut self,
         cell: &mut Cell,
         holder: FunctionId,
+        mode: Mode,
         (bytes, count, rate): (u32, u16, Option<usize>),
         [start, end]: [Instant; 2],
     ) {
         let lifetime = cell.rules.config.lifetime;
-        let Some(unit) = self.mode.resource_unit else { return };
+        let Some(unit) = mode.resource_unit else { return };
         self.awaited = cell.stations[holder].peers[self.peer].uplink.awaited();
         let client = &mut cell.stations[self.client];
         let back = client.peer_index(holder);
         let originator = &client.peers[back].originator;
         let control = originator.control_mode;
-        let part = ([self.mode, control], bytes, rate.unwrap_or_else(|| originator.rate_in(unit)));
+        let part = ([mode, control], bytes, rate.unwrap_or_else(|| originator.rate_in(unit)));
         let outgoing = client.triggered(start, lifetime, back, part, &mut cell.holders);
         client.report_drained(&mut cell.outbox.drained);
         self.queue = Some(client.peers[back].originator.buffer_status());
@@ -171,7 +173,7 @@ impl User {
 impl Sequence {
     /// The PPDU of the users after the Block Acks with which they respond. `None` if no user has data.
     pub(super) fn data_after_block_acks(&self, cell: &mut Cell) -> Option<Self> {
-        let MultiUser { ofdma, responses: span, .. } = *self.multi_user();
+        let MultiUser { ofdma, responses: span, modes, .. } = self.multi_user();
         // Unacknowledged data is sent once, in single-user PPDUs.
         let may_send = |user: &&User| {
             user.responds && user.exchange.as_ref().is_some_and(|down| cell.stations.peer(down).answered)
@@ -181,12 +183,13 @@ impl Sequence {
         let behind = users.into_iter().map(|user| {
             let appended = ofdma.carried_len(user.appended.len() as u32);
             let before = user.exchange.map_or(0, |down| down.response_len(appended)).next_multiple_of(4);
-            let bytes = user.mode.bytes_within(span[1] - span[0]).saturating_sub(before);
-            let mut behind = User::new(user.client, user.peer, user.mode, user.unit_index);
+            let mode = self.mode(user);
+            let bytes = mode.bytes_within(span[1] - span[0]).saturating_sub(before);
+            let mut behind = User::new(user.client, user.peer, user.unit_index);
             behind.responds = true;
             // The access point chose the mode for its own data.
             let rate = user.exchange.as_ref().map(|down| cell.stations.originator(down).plan().rate);
-            behind.fill(cell, self.initiator, (bytes, count, rate), span);
+            behind.fill(cell, self.initiator, mode, (bytes, count, rate), *span);
             behind
         });
         let users: Vec<User> = behind.collect();
@@ -200,9 +203,8 @@ impl Sequence {
             user.exchange.as_ref().map(|exchange| client.peers[exchange.peer()].originator.control_mode)
         });
         let control_mode = alone.min_by_key(Mode::rate)?;
-        let frame = (SequenceFrame::TriggeredData, span[0]);
-        let sequence = Self::several(self.initiator, ofdma, frame, users, control_mode);
-        Some(Self { until: span[1], ..sequence })
+        let (frame, modes) = ((SequenceFrame::TriggeredData, span[0]), (control_mode, modes.clone()));
+        Some(Self { until: span[1], ..Self::several(self.initiator, *ofdma, frame, users, modes) })
     }
 
     /// PSDU bytes of a random-access unit: a full MPDU if clients have no other access, otherwise TCP ACKs or a buffer
@@ -222,7 +224,7 @@ impl Sequence {
 
     /// Duration of the users' QoS Nulls.
     pub(super) fn null_duration(&self) -> Duration {
-        let psdus = self.users.iter().map(|user| (user.mode, QOS_NULL_LEN + MPDU_DELIMITER_LEN));
+        let psdus = self.users.iter().map(|user| (self.mode(user), QOS_NULL_LEN + MPDU_DELIMITER_LEN));
         MultiUserPpdu::duration(&psdus)
     }
 
@@ -232,7 +234,7 @@ impl Sequence {
         let peers = &cell.stations[self.initiator].peers;
         let psdus = self.users.iter().map(|user| {
             let expected = peers[user.peer].uplink.expected_bytes();
-            (user.mode, expected.max(QOS_NULL_LEN + MPDU_DELIMITER_LEN))
+            (self.mode(user), expected.max(QOS_NULL_LEN + MPDU_DELIMITER_LEN))
         });
         let MultiUser { random, longest, .. } = self.multi_user();
         let random = random.map(|random| (random.mode, self.random_bytes()));
@@ -263,7 +265,7 @@ impl Sequence {
             let queue = client.peers[client.peer_index(initiator)].originator.buffer_status();
             cell.stations[initiator].peers[user.peer].uplink.reported(at, queue);
             any |= !queue.is_empty();
-            let unit = (user.mode, user.unit_index);
+            let unit = (self.mode(user), user.unit_index);
             cell.air.record_null([user.client, initiator], [self.since, at], unit, queue);
         }
         if !any {
@@ -283,9 +285,10 @@ impl Sequence {
         let span = [start, start + lasts];
         let (initiator, random) = (self.initiator, self.multi_user().random);
         let count = self.users.len() as u16 + random.map_or(0, |random| random.count);
-        for user in self.users.iter_mut().filter(|user| user.responds) {
-            let bytes = user.mode.bytes_within(lasts);
-            user.fill(cell, initiator, (bytes, count, None), span);
+        let Self { users, multi_user: Some(multi_user), .. } = self else { return None };
+        for user in users.iter_mut().filter(|user| user.responds) {
+            let mode = multi_user.modes[usize::from(user.unit_index)];
+            user.fill(cell, initiator, mode, (mode.bytes_within(lasts), count, None), span);
         }
         if let Some(random) = random {
             let users = self.random_users(cell, &random, count, span);
@@ -327,10 +330,10 @@ impl Sequence {
             }
             let access = station.random_access.as_mut();
             let Some(unit) = access.and_then(|access| access.offered(random.count)) else { continue };
-            let mut user = User::new(client, peer, random.mode, random.first + unit);
+            let mut user = User::new(client, peer, random.first + unit);
             (user.responds, user.random) = (true, true);
             let bytes = random.mode.bytes_within(span[1] - span[0]);
-            user.fill(cell, initiator, (bytes, count, None), span);
+            user.fill(cell, initiator, random.mode, (bytes, count, None), span);
             users.push(user);
         }
         let mut takers = vec![0_u32; usize::from(random.count)];
@@ -350,16 +353,18 @@ impl Sequence {
         next_idle: u64,
     ) -> Option<Instant> {
         let (initiator, end) = (self.initiator, self.until);
+        let Self { users, multi_user: Some(multi_user), since, .. } = self else { return None };
         // A user without data sends no frame after its Block Ack.
-        let is_cascade = self.multi_user().longest == Duration::ZERO;
+        let is_cascade = multi_user.longest == Duration::ZERO;
         let mut any = false;
-        for user in self.users.iter_mut().filter(|user| user.responds) {
+        for user in users.iter_mut().filter(|user| user.responds) {
             match &user.exchange {
                 Some(exchange) => user.data_arrived = cell.receive(exchange),
                 None if is_cascade || user.collided => {}
                 None => {
-                    let (ends, unit) = ([user.client, initiator], (user.mode, user.unit_index));
-                    cell.air.record_null(ends, [self.since, end], unit, user.queue.unwrap_or_default());
+                    let mode = multi_user.modes[usize::from(user.unit_index)];
+                    let (ends, unit) = ([user.client, initiator], (mode, user.unit_index));
+                    cell.air.record_null(ends, [*since, end], unit, user.queue.unwrap_or_default());
                 }
             }
             if user.has_arrived() {
