@@ -326,12 +326,14 @@ impl Cell {
             to.counters.augmented_within_aifs += u64::from(longer <= self.rules.phy.aifs());
         }
         let peer = &mut to.peers[back];
-        let Originator { role, upper, .. } = &mut peer.originator;
-        if bytes > 0 && role.is_one_of_several {
-            upper.appending = upper.appending.with(role.link);
+        let originator = &mut peer.originator;
+        if bytes > 0 && originator.role.is_one_of_several {
+            originator.upper.appending = originator.upper.appending.with(originator.role.link);
         }
         if let (Some(noise), Outgoing::Data { .. }) = (&mut peer.noise, &exchange.outgoing) {
-            noise.use_response_rate(sender.originator.plan().rate);
+            // To triggered data the access point responds at a rate of its own.
+            let data_rate = sender.originator.plan().rate;
+            noise.use_response_rate(if user.adapts { originator.steady_rate() } else { data_rate });
         }
         // A separate MPDU may be lost alone.
         let is_behind = bytes > 0 && exchange.carrier(&self.rules) == HackCarrier::OwnMpdu;

@@ -27,6 +27,7 @@ use crate::wifi::mac::repair::RepairRecipient;
 use crate::wifi::mac::rules::Rules;
 use crate::wifi::mac::sent_buffer::MOST_REPAIRABLE;
 use crate::wifi::mac::station::Station;
+use crate::wifi::mac::triggered_rates::TriggeredRates;
 use crate::wifi::mu_scheduler::SchedulerHandle;
 use crate::wifi::multi_link::Emlsr;
 use crate::wifi::ofdma::MuAcknowledgment;
@@ -214,19 +215,26 @@ fn peer(
         }
     });
     let mut originator = Originator::new(client.mode, control, limits, acks, queue);
+    // SIFS and the response; with AIFS and the mean backoff, the overhead of a PPDU.
+    let response = phy.sifs + control.ppdu_duration(block_ack_len(window));
+    let minstrel = |rates: Vec<Rate>, before: Duration, name: String| {
+        Minstrel::new(rates, before + response, config.retry_limit, stream(name))
+    };
+    let mut triggered_rates = None;
+    if config.ofdma.is_some_and(|ofdma| ofdma.adapts_triggered_rates())
+        && station == StationId::AP
+        && let RateControl::Minstrel = config.rate_control
+    {
+        let all = self::rates(phy, config, client, (txop_limit, None));
+        let narrower = all.partition_point(|rate| rate.mode.width_mhz < client.mode.width_mhz);
+        // Before the PPDU comes the trigger, about as long as a Block Ack, and SIFS.
+        let control = minstrel(all[narrower..].to_vec(), response, format!("triggered rates {link}"));
+        triggered_rates = Some(Box::new(TriggeredRates::new(control, narrower)));
+    }
     if !rates.is_empty() {
-        // AIFS, mean backoff, SIFS and the response: the overhead of a PPDU.
         let edca = config.edca(station, category);
-        let overhead = phy.aifs()
-            + phy.slot * u64::from(edca.cw_min / 2)
-            + phy.sifs
-            + control.ppdu_duration(block_ack_len(window));
-        originator.adapt_rate(Minstrel::new(
-            rates,
-            overhead,
-            config.retry_limit,
-            stream(format!("rates {link}")),
-        ));
+        let access = phy.aifs() + phy.slot * u64::from(edca.cw_min / 2);
+        originator.adapt_rate(minstrel(rates, access, format!("rates {link}")));
     }
     let losses = [("data", loss), ("link ack", &client.link_ack_loss)]
         .map(|(what, loss)| LossProcess::new(loss.clone(), stream(format!("{what} loss {link}"))));
@@ -247,6 +255,7 @@ fn peer(
         .collect();
     peer.answered = acks_of_peer == LinkAcks::Normal;
     peer.away = client.away;
+    peer.triggered_rates = triggered_rates;
     peer
 }
 

@@ -73,6 +73,8 @@ pub(crate) struct User {
     pub awaited: u32,
     /// It took a random-access resource unit.
     pub random: bool,
+    /// The access point's rate control chose the mode of its PPDU.
+    pub adapts: bool,
     /// Another user took the same unit, or another frame overlapped all of its PPDU.
     pub collided: bool,
     /// Another frame overlapped the last frame at its receiver.
@@ -145,6 +147,7 @@ impl User {
             queue: None,
             awaited: 0,
             random: false,
+            adapts: false,
             collided: false,
             overlapped: false,
             appended: Vec::new(),
@@ -157,6 +160,9 @@ impl User {
         self.settled = true;
         let is_triggered = exchange.is_triggered();
         if !if is_triggered { self.data_arrived && !self.lost } else { self.responds } {
+            if self.adapts && !self.data_arrived {
+                cell.report_triggered_rate(exchange, self.peer, 0);
+            }
             cell.fail(exchange, noticed_at, next_idle);
             return;
         }
@@ -168,6 +174,9 @@ impl User {
         }
         if is_triggered {
             cell.apply_mu_edca(exchange, self.peer, noticed_at);
+        }
+        if self.adapts {
+            cell.report_triggered_rate(exchange, self.peer, settled.mpdus);
         }
         if exchange.handshake != Handshake::Shared {
             return;
@@ -671,9 +680,9 @@ impl Sequence {
             (None, exchange) => cell.stations.control_mode(exchange?),
         };
         let noticed_at = self.until + cell.rules.ack_timeout(control_mode);
-        for exchange in self.exchanges() {
-            let noticed_at = if exchange.is_triggered() { self.until } else { noticed_at };
-            cell.fail(exchange, noticed_at, next_idle);
+        for user in self.users.iter_mut() {
+            let is_triggered = user.exchange.as_ref().is_some_and(Exchange::is_triggered);
+            user.settle(cell, if is_triggered { self.until } else { noticed_at }, next_idle);
         }
         if self.is_multi_user() {
             cell.stations[self.initiator].contention.failed(noticed_at, next_idle);

@@ -7,6 +7,7 @@ use super::buffer_status::UplinkDemand;
 use super::noise::Noise;
 use super::originator::Originator;
 use super::room_forecast::RoomForecast;
+use super::triggered_rates::TriggeredRates;
 use crate::loss::LossProcess;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::turns::TurnLog;
@@ -35,6 +36,8 @@ pub(crate) struct Peer {
     pub room: RoomForecast,
     /// Estimate of its queue for this station.
     pub uplink: UplinkDemand,
+    /// Rates of its HE TB PPDUs; `None` if they have those that the client finds by itself.
+    pub triggered_rates: Option<Box<TriggeredRates>>,
     /// Its resource unit would be too small for even one MPDU: the next PPDU to it has a single user.
     pub needs_whole_channel: bool,
     /// Whether it is in the round-robin of peers with something to send.
@@ -66,6 +69,7 @@ impl Peer {
             away: None,
             room: RoomForecast::default(),
             uplink: UplinkDemand::default(),
+            triggered_rates: None,
             needs_whole_channel: false,
             ready: false,
             log: TurnLog::default(),

@@ -7,7 +7,7 @@ use tacit_packet::units::{Bytes, Duration, Instant};
 use super::access::{Contention, IdlePeriod};
 use super::ack_hook::AckHook;
 use super::exchange::Exchange;
-use super::originator::{Delays, Need, Originator, Room, Settled};
+use super::originator::{Delays, Need, Originator, Room, Settled, UnitPart};
 use super::peer::Peer;
 use super::plan::Outgoing;
 use super::protection::{Handshake, Step};
@@ -22,7 +22,7 @@ use crate::wifi::config::ApScheduler;
 use crate::wifi::counters::StationCounters;
 use crate::wifi::functions::{FunctionId, Peers};
 use crate::wifi::mu_scheduler::SchedulerHandle;
-use crate::wifi::phy::{Mode, Phy};
+use crate::wifi::phy::Phy;
 
 /// A station at work, or its function for one access category where there are several.
 #[derive(Clone, Debug)]
@@ -383,7 +383,7 @@ impl Station {
         now: Instant,
         lifetime: Duration,
         peer: usize,
-        part: ([Mode; 2], u32, usize),
+        part: UnitPart,
         holders: &mut Holders,
     ) -> Option<Outgoing> {
         let build = |originator: &mut Originator, delays: &mut Delays<'_>| {
@@ -400,7 +400,7 @@ impl Station {
         now: Instant,
         lifetime: Duration,
         peer: usize,
-        part: ([Mode; 2], u32, usize),
+        part: UnitPart,
         holders: &mut Holders,
     ) -> Option<Outgoing> {
         if self.peers[peer].originator.need() != Need::Data {

@@ -9,6 +9,7 @@ use crate::wifi::air::{Frame, Outcome, TriggerKind, TriggeredResponse};
 use crate::wifi::cell::Cell;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::exchange::Exchange;
+use crate::wifi::mac::originator::UnitPart;
 use crate::wifi::mac::peer::Peer;
 use crate::wifi::mac::plan::Outgoing;
 use crate::wifi::mac::protection::Handshake;
@@ -105,9 +106,8 @@ impl Cell {
             let bytes = modes[0].bytes_within(limit).saturating_sub(trigger_subframe);
             let rate = originator.rate_in(outline.unit);
             let data_room = data_room(ofdma, &station.peers[*peer], at);
-            let Some(outgoing) =
-                station.data_in_unit(at, lifetime, *peer, (*modes, bytes, rate), &mut self.holders)
-            else {
+            let part = UnitPart { modes: *modes, bytes, rate, limits: None };
+            let Some(outgoing) = station.data_in_unit(at, lifetime, *peer, part, &mut self.holders) else {
                 station.defer_to_whole_channel(*peer, at);
                 continue;
             };

@@ -33,10 +33,24 @@ impl Cell {
         clients.min_by_key(|(_, mode)| mode.rate())
     }
 
-    /// The mode of a client's single-user PPDUs that try no rate.
+    /// The mode of a client's HE TB PPDUs that try no rate: that of its single-user PPDUs, where the access point does not choose one.
     pub(super) fn uplink_mode(&self, id: FunctionId, peer: usize) -> Mode {
-        let client = &self.stations[self.stations[id].peers[peer].id];
+        let entry = &self.stations[id].peers[peer];
+        if let Some(rates) = &entry.triggered_rates {
+            return rates.steady_mode();
+        }
+        let client = &self.stations[entry.id];
         client.peers[client.peer_index(id)].originator.steady_modes()[0]
+    }
+
+    /// The mode that `id` asks a client for in the trigger at `at`.
+    pub(super) fn choose_uplink(&mut self, at: Instant, id: FunctionId, peer: usize) -> Mode {
+        let client = &self.stations[self.stations[id].peers[peer].id];
+        let retries = client.peers[client.peer_index(id)].originator.most_retries();
+        match &mut self.stations[id].peers[peer].triggered_rates {
+            Some(rates) => rates.choose(at, retries),
+            None => self.uplink_mode(id, peer),
+        }
     }
 
     /// Clients of `id` that send much at `at`.

@@ -8,10 +8,11 @@ use crate::wifi::air::{Acknowledged, Frame, Outcome, StationId, TriggerKind, Tri
 use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::cell::Cell;
 use crate::wifi::functions::FunctionId;
+use crate::wifi::mac::aggregation::AggregationLimits;
 use crate::wifi::mac::block_ack::Recipient;
 use crate::wifi::mac::buffer_status::UplinkDemand;
 use crate::wifi::mac::exchange::Exchange;
-use crate::wifi::mac::originator::Need;
+use crate::wifi::mac::originator::{Need, UnitPart};
 use crate::wifi::mac::plan::PpduPlan;
 use crate::wifi::mac::protection::Handshake;
 use crate::wifi::mac::sequence_distance;
@@ -72,7 +73,7 @@ impl Cell {
         }
         let first = triggered.len() as u16;
         let slowest = self.slowest_client(id, triggered.first().copied()).filter(|_| offered > 0);
-        let mut modes: Vec<Mode> = triggered.iter().map(|peer| self.uplink_mode(id, *peer)).collect();
+        let mut modes: Vec<Mode> = triggered.iter().map(|peer| self.choose_uplink(at, id, *peer)).collect();
         modes.extend(slowest.into_iter().flat_map(|(_, mode)| std::iter::repeat_n(mode, offered)));
         let ppdu = self.shared_ppdu(Way::Up, &modes)?;
         let station = &self.stations[id];
@@ -126,6 +127,19 @@ impl Cell {
         access_point.peers[peer].uplink.restricted(at + timer);
         self.stations[exchange.from].contention.restrict(self.rules.phy, &edca, at + timer);
     }
+
+    /// Of the triggered PPDU of `exchange`, `delivered` MPDUs arrived: the access point's rate control for its sender, `peer`, learns it.
+    pub(in crate::wifi::cell) fn report_triggered_rate(
+        &mut self,
+        exchange: &Exchange,
+        peer: usize,
+        delivered: u32,
+    ) {
+        let plan = *self.stations.originator(exchange).plan();
+        if let Some(rates) = &mut self.stations[exchange.to].peers[peer].triggered_rates {
+            rates.report(&plan, delivered);
+        }
+    }
 }
 
 impl User {
@@ -134,14 +148,14 @@ impl User {
         self.data_arrived || self.exchange.is_none() && !self.collided
     }
 
-    /// Builds its part in `mode`, with at most `bytes` bytes, of a PPDU of `count` users to `holder`. `rate` is the noise index of
-    /// the mode, if that is not the client's own.
+    /// Builds its part in `mode`, with at most `bytes` bytes, of a PPDU of `count` users to `holder`. `rate` has the limits and the noise
+    /// index of the mode, if it is not the client's own.
     fn fill(
         &mut self,
         cell: &mut Cell,
         holder: FunctionId,
         mode: Mode,
-        (bytes, count, rate): (u32, u16, Option<usize>),
+        (bytes, count, rate): (u32, u16, Option<(Option<AggregationLimits>, usize)>),
         [start, end]: [Instant; 2],
     ) {
         let lifetime = cell.rules.config.lifetime;
@@ -151,7 +165,8 @@ impl User {
         let back = client.peer_index(holder);
         let originator = &client.peers[back].originator;
         let control = originator.control_mode;
-        let part = ([mode, control], bytes, rate.unwrap_or_else(|| originator.rate_in(unit)));
+        let (limits, rate) = rate.unwrap_or_else(|| (None, originator.rate_in(unit)));
+        let part = UnitPart { modes: [mode, control], bytes, rate, limits };
         let outgoing = client.triggered(start, lifetime, back, part, &mut cell.holders);
         client.report_drained(&mut cell.outbox.drained);
         self.queue = Some(client.peers[back].originator.buffer_status());
@@ -188,7 +203,7 @@ impl Sequence {
             let mut behind = User::new(user.client, user.peer, user.unit_index);
             behind.responds = true;
             // The access point chose the mode for its own data.
-            let rate = user.exchange.as_ref().map(|down| cell.stations.originator(down).plan().rate);
+            let rate = user.exchange.as_ref().map(|down| (None, cell.stations.originator(down).plan().rate));
             behind.fill(cell, self.initiator, mode, (bytes, count, rate), *span);
             behind
         });
@@ -288,7 +303,11 @@ impl Sequence {
         let Self { users, multi_user: Some(multi_user), .. } = self else { return None };
         for user in users.iter_mut().filter(|user| user.responds) {
             let mode = multi_user.modes[usize::from(user.unit_index)];
-            user.fill(cell, initiator, mode, (mode.bytes_within(lasts), count, None), span);
+            let rates = cell.stations[initiator].peers[user.peer].triggered_rates.as_ref();
+            let chosen = rates.zip(mode.resource_unit).map(|(rates, unit)| rates.chosen(unit));
+            let rate = chosen.map(|(limits, rate)| (Some(limits), rate));
+            user.adapts = rate.is_some();
+            user.fill(cell, initiator, mode, (mode.bytes_within(lasts), count, rate), span);
         }
         if let Some(random) = random {
             let users = self.random_users(cell, &random, count, span);
