@@ -118,7 +118,7 @@ impl Rounds {
         let options = alone.he_options()?;
         let he = HeChoice { training: None, coding: options.coding, extension: options.extension };
         let modes = vec![alone; self.users as usize];
-        alone.among_users(&MultiUserPpdu::of(kind, &modes, he)?)
+        alone.among_users(&MultiUserPpdu::for_users(kind, &modes, he)?)
     }
 
     fn sifs(&self) -> Duration {

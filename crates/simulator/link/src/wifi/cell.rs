@@ -32,11 +32,11 @@ use super::mac::noise::Noise;
 use super::mac::originator::{Originator, Settled};
 use super::mac::peer::Peer;
 use super::mac::plan::{Outgoing, PpduPlan};
-use super::mac::protection::{Direction, Handshake, Step};
+use super::mac::protection::{Direction, Handshake};
 use super::mac::rules::Rules;
 use super::multi_link::LinkId;
 use super::ofdma::HackCarrier;
-use super::phy::{ACTION_NO_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CF_END_LEN, CTS_LEN, Mode};
+use super::phy::{ACTION_NO_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CF_END_LEN, Mode};
 use crate::packet::{Holders, PayloadClass};
 
 /// Bytes of a beacon: header 24, fixed fields 12, a short SSID, rates and common elements, FCS.
@@ -204,7 +204,7 @@ impl Cell {
             noise.use_rate(plan.rate);
         }
         let unheard = sender.noise.as_mut().is_some_and(Noise::hides_data) || sender.is_away(exchange.start);
-        let is_clear = exchange.is_clear(exchange.start)
+        let is_clear = exchange.start >= exchange.clear_from
             && sender.noise.is_none()
             && sender.data_loss.is_none()
             && early.mpdus == 0;
@@ -234,7 +234,7 @@ impl Cell {
             let lost = sender.data_loss.takes() || noisy;
             let starts_at = exchange.start + sender.originator.mode.time_before(bytes_before);
             bytes_before += sender.originator.subframe_len(mpdu.len);
-            let errored = lost || !exchange.is_clear(starts_at);
+            let errored = lost || starts_at < exchange.clear_from;
             any_arrived |= !errored;
             let outcome = if errored { Outcome::Errored } else { Outcome::Received };
             self.air.record_mpdu(exchange, &sender.originator, (mpdu, left == 0), outcome, &mut self.holders);
@@ -378,7 +378,9 @@ impl Cell {
         }
         let holders = &mut self.holders;
         let settled = match block_ack {
-            None if exchange.is_repair_request() => originator.repair_requested(),
+            None if matches!(exchange.outgoing, Outgoing::RepairRequest { .. }) => {
+                originator.repair_requested()
+            }
             _ if originator.has_stream_queues() => {
                 let recipients = to.peers[back].recipient.each_stream();
                 originator.acknowledged_by_stream(recipients, retry_limit, oldest, holders)
@@ -511,12 +513,6 @@ impl Cell {
         self.rules.protection_mode(&originator.mode, &originator.control_mode)
     }
 
-    /// Duration of a CTS within `exchange`, and the time to detect it.
-    pub fn cts_duration(&self, exchange: &Exchange) -> Duration {
-        let mode = self.handshake_mode(exchange);
-        mode.ppdu_duration(CTS_LEN) + mode.rx_start_delay()
-    }
-
     /// The handshake of `exchange` has ended, and its data follows after a SIFS.
     pub fn handshake_done(&mut self, exchange: &Exchange) {
         if exchange.handshake == Handshake::Rts {
@@ -524,12 +520,6 @@ impl Cell {
             station.peers[exchange.peer()].originator.rts_answered();
             station.count_access(&exchange.outgoing, self.rules.phy);
         }
-    }
-
-    /// Records a handshake frame of `exchange`, if frames are recorded.
-    pub fn record_handshake(&mut self, exchange: &Exchange, step: Step, outcome: Outcome) {
-        let originator = self.stations.originator(exchange);
-        self.air.record_handshake(exchange, originator, &self.rules, step, outcome);
     }
 
     /// Duration of a CF-End, sent in the response mode of the two.

@@ -182,7 +182,7 @@ impl TcpOver<'_> {
         if arrived == 0 {
             return data;
         }
-        let contest = Contest::of(cw(0));
+        let contest = Contest::new(cw(0));
         // At most one ACK per two packets.
         let acks = arrived as f64 / 2.0;
         let answers = (1.0 / contest.exchanges).min(acks);
@@ -211,7 +211,7 @@ struct Contest {
 }
 
 impl Contest {
-    fn of(cw: u64) -> Self {
+    fn new(cw: u64) -> Self {
         let slots = (cw + 1) as f64;
         let exchanges = libm::pow(1.0 + 1.0 / slots, slots) - 1.0;
         Self { exchanges, collides: exchanges / slots }

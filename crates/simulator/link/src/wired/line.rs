@@ -37,7 +37,7 @@ struct Waiting {
 
 impl DropTailTransmitter {
     /// The line for `config`; `None` if the fate of a packet may depend on those after it, or on more than a rate.
-    pub fn of(config: &PipeConfig) -> Option<Self> {
+    pub fn from_config(config: &PipeConfig) -> Option<Self> {
         let Service::Rate(rate) = config.service else { return None };
         let plain = config.queue.discipline == Discipline::DropTail
             && config.ack_filter == AckFilter::Off

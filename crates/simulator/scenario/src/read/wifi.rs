@@ -311,7 +311,7 @@ pub(super) fn check_edca(
         }
         let by_category = [(keys::CW_MIN, edca.cw_min), (keys::CW_MAX, edca.cw_max)]
             .into_iter()
-            .find(|(_, numbers)| *numbers != Numbers::of(numbers.get(AccessCategory::BestEffort)));
+            .find(|(_, numbers)| *numbers != Numbers::same(numbers.get(AccessCategory::BestEffort)));
         if let Some((key, _)) = by_category {
             return Err(section
                 .error(key, what)
@@ -335,7 +335,7 @@ fn grant(section: &Section<'_>) -> Result<ReverseDirection, InputError> {
 
 /// The band, and the options for 2.4 GHz.
 fn variant(section: &Section<'_>, standard: Standard) -> Result<Variant, InputError> {
-    let usual = Variant::of(standard);
+    let usual = Variant::for_standard(standard);
     let (name, band) = (standard.name(), keys::BAND.or(section, usual.band)?);
     if !standard.has_band(band) {
         let bands = Band::ALL.into_iter().filter(|band| standard.has_band(*band));

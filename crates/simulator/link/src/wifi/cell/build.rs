@@ -75,8 +75,8 @@ fn build_function(
             let client = &config.stations[station.index() - 1];
             let from = format!("from {}", name_of(function));
             let up = (client, Way::up(client), from.clone());
-            let direct = DirectLink::of(&config.direct_links, station).map(|direct| {
-                let mut back = DirectLink::of(&config.direct_links, direct.to);
+            let direct = DirectLink::from_station(&config.direct_links, station).map(|direct| {
+                let mut back = DirectLink::from_station(&config.direct_links, direct.to);
                 let back = back.find(|back| back.to == station).map(|back| &back.link);
                 let way = Way { back, ..Way::up(&direct.link) };
                 (&direct.link, way, format!("{from} to {}", names[direct.to.index()]))

@@ -43,6 +43,13 @@ pub(super) struct MultiUser {
     pub cascade: Option<Box<Sequence>>,
 }
 
+impl MultiUser {
+    /// Mode of the response or triggered PPDU of `user`.
+    fn mode(&self, user: &User) -> Mode {
+        self.modes[usize::from(user.unit_index)]
+    }
+}
+
 impl Cell {
     /// Whether `id` uses multi-user accesses when possible.
     pub(super) fn may_serve_several(&self, id: FunctionId) -> bool {
@@ -74,7 +81,7 @@ impl Cell {
 
     /// The PPDU of users with these single-user `modes`; `None` for no users, and for more than there are units.
     fn shared_ppdu(&self, way: Way, modes: &[Mode]) -> Option<MultiUserPpdu> {
-        MultiUserPpdu::of(way, modes, self.rules.config.variant.he)
+        MultiUserPpdu::for_users(way, modes, self.rules.config.variant.he)
     }
 
     /// Longest duration of a multi-user PPDU that `id` sends or triggers, in addition to `overhead`, within `limit` if
@@ -130,11 +137,6 @@ impl Sequence {
     /// What only sequences for several users have.
     pub(super) fn multi_user(&self) -> &MultiUser {
         self.multi_user.as_ref().expect("its frames are those for several users")
-    }
-
-    /// Mode of the response or triggered PPDU of `user`.
-    fn mode(&self, user: &User) -> Mode {
-        self.multi_user().modes[usize::from(user.unit_index)]
     }
 
     fn multi_user_mut(&mut self) -> &mut MultiUser {
@@ -245,12 +247,12 @@ impl Sequence {
         let window_start = |exchange: &Exchange| cell.stations.originator(exchange).window_start();
         let named = users.iter().map(|user| TriggerUser {
             station: cell.stations.station_of(user.client),
-            mode: self.mode(user),
+            mode: self.multi_user().mode(user),
             unit_index: user.unit_index,
             units: 1,
             start: user.exchange.as_ref().map_or(0, window_start),
         });
-        let width_mhz = users.first().map_or(20, |user| self.mode(user).width_mhz);
+        let width_mhz = users.first().map_or(20, |user| self.multi_user().mode(user).width_mhz);
         let random = self.offered(kind).map(|random| random.as_trigger_user());
         let users: Vec<TriggerUser> = named.chain(random).collect();
         Trigger {

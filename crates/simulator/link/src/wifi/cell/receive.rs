@@ -38,7 +38,7 @@ impl Cell {
                 // A byte of one stream takes as long as a byte on every stream.
                 let starts_at = exchange.start + originator.mode.time_before(bytes_before * count);
                 bytes_before += stream.subframe_len(mpdu.len);
-                let errored = lost || !exchange.is_clear(starts_at);
+                let errored = lost || starts_at < exchange.clear_from;
                 let outcome = if errored { Outcome::Errored } else { Outcome::Received };
                 self.air.record_mpdu(exchange, originator, (mpdu, left == 0), outcome, &mut self.holders);
                 if errored {

@@ -256,20 +256,12 @@ impl Sequence {
 
     /// Whether the initiator sends its frame, and not the users.
     fn is_from_initiator(&self) -> bool {
-        use SequenceFrame as Frame;
-        match self.frame {
-            Frame::Protection(Step::Cts)
-            | Frame::Response(_)
-            | Frame::TriggeredResponses
-            | Frame::BufferStatusReports
-            | Frame::TriggeredData => false,
-            Frame::Protection(Step::Rts | Step::CtsToSelf)
-            | Frame::Data
-            | Frame::Trigger(_)
-            | Frame::BlockAckRequest(_)
-            | Frame::MultiStaBlockAck
-            | Frame::CfEnd => true,
-        }
+        use SequenceFrame::{BufferStatusReports, Protection, Response, TriggeredData, TriggeredResponses};
+        let is_from_users = matches!(
+            self.frame,
+            Protection(Step::Cts) | Response(_) | TriggeredResponses | BufferStatusReports | TriggeredData
+        );
+        !is_from_users
     }
 
     /// Functions that send its frame.
@@ -328,7 +320,7 @@ impl Sequence {
 
     /// The two ends of the TXOP, if its frame reserves the rest of it.
     pub fn txop_ends(&self) -> Option<[FunctionId; 2]> {
-        let exchange = self.only_exchange().filter(|exchange| exchange.reserves_txop())?;
+        let exchange = self.only_exchange().filter(|exchange| exchange.reserves_txop)?;
         (self.frame != SequenceFrame::Protection(Step::Rts)).then_some([exchange.from, exchange.to])
     }
 
@@ -342,12 +334,9 @@ impl Sequence {
             Frame::Data | Frame::TriggeredData => {
                 self.data_plan(cell).map_or(AirtimeUse::LinkAck, |plan| plan.main_use())
             }
-            Frame::Trigger(TriggerKind::MuBar)
-            | Frame::BlockAckRequest(_)
-            | Frame::Response(_)
-            | Frame::TriggeredResponses
-            | Frame::MultiStaBlockAck => AirtimeUse::LinkAck,
-            Frame::Trigger(_) | Frame::BufferStatusReports => AirtimeUse::Acquisition,
+            Frame::Trigger(TriggerKind::Basic | TriggerKind::BufferStatusReport)
+            | Frame::BufferStatusReports => AirtimeUse::Acquisition,
+            _ => AirtimeUse::LinkAck,
         }
     }
 
@@ -484,7 +473,7 @@ impl Sequence {
                 Frame::TriggeredResponses | Frame::BufferStatusReports | Frame::TriggeredData => {
                     user.responds
                 }
-                Frame::Protection(_) | Frame::Data | Frame::Trigger(_) | Frame::CfEnd => true,
+                _ => true,
             };
             if !user.overlapped || !is_concerned {
                 continue;
@@ -492,16 +481,12 @@ impl Sequence {
             any = true;
             match frame {
                 Frame::Data | Frame::TriggeredData => {
-                    user.exchange.iter_mut().for_each(|exchange| exchange.collide_until(clear_from));
+                    user.exchange.iter_mut().for_each(|exchange| exchange.clear_from = clear_from);
                     user.collided |= clear_from == until;
                 }
                 Frame::Response(_) | Frame::TriggeredResponses | Frame::MultiStaBlockAck => user.lost = true,
                 // Its receiver acts as if it had not been sent.
-                Frame::Protection(_)
-                | Frame::Trigger(_)
-                | Frame::BlockAckRequest(_)
-                | Frame::BufferStatusReports
-                | Frame::CfEnd => {}
+                _ => {}
             }
         }
         let Some(multi_user) = &mut self.multi_user else { return };
@@ -559,7 +544,7 @@ impl Sequence {
             (true, false) => Outcome::Errored,
             (false, _) => Outcome::Collided,
         };
-        cell.record_handshake(exchange, step, outcome);
+        cell.air.record_handshake(exchange, cell.stations.originator(exchange), &cell.rules, step, outcome);
         let (start, end, sifs) = (exchange.start, exchange.end, cell.rules.phy.sifs);
         match step {
             Step::Rts if understood && ready => {
@@ -724,14 +709,15 @@ impl Cell {
         }
         let outgoing = self.stations[id].begin_access(at, &self.rules, &mut self.holders);
         self.stations[id].report_drained(&mut self.outbox.drained);
-        Some(Sequence::single_user(self.stations[id].exchange(&self.rules, at, outgoing?)))
+        Some(Sequence::single_user(self.stations[id].exchange(&self.rules, None, at, outgoing?)))
     }
 
     /// For how long an RTS reserves the medium if no data follows: stations that heard it may then reset their NAV
     /// (802.11-2020 clause 10.3.2.4).
     pub fn rts_reserves(&self, exchange: &Exchange) -> Duration {
         let phy = self.rules.phy;
-        phy.sifs * 2 + self.cts_duration(exchange) + phy.slot * 2
+        let cts = self.handshake_mode(exchange);
+        phy.sifs * 2 + cts.ppdu_duration(CTS_LEN) + cts.rx_start_delay() + phy.slot * 2
     }
 
     /// The PPDU of `exchange` collided, or its receiver is not ready for it.

@@ -30,7 +30,7 @@ impl Sequence {
             let limit = holder.hold_limits.burst;
             holder.burst_until = limit.map_or(Instant::ZERO, |limit| exchange.begins + limit);
         }
-        if exchange.grants() {
+        if exchange.grants {
             holder.counters.reverse_grants += 1;
             if let Some(reverse) = reverse_exchange(cell, &exchange) {
                 if lost {
@@ -90,7 +90,7 @@ fn reverse_exchange(cell: &mut Cell, exchange: &Exchange) -> Option<Exchange> {
     let outgoing = outgoing?;
     answerer.count_granted(&outgoing);
     cell.air.ppdu_follows();
-    let mut reverse = answerer.exchange_behind(rules, Some(Handshake::Granted), start, outgoing);
+    let mut reverse = answerer.exchange(rules, Some(Handshake::Granted), start, outgoing);
     reverse.reserve_until(exchange.reserved_until());
     Some(reverse)
 }
@@ -117,8 +117,8 @@ fn continued_exchange(cell: &mut Cell, exchange: &Exchange) -> Option<Exchange> 
     let outgoing = outgoing?;
     station.count_continued(&outgoing);
     station.transmitting = true;
-    let mut next = station.exchange_behind(rules, Some(Handshake::Continued), start, outgoing);
-    if next.reserves_txop() {
+    let mut next = station.exchange(rules, Some(Handshake::Continued), start, outgoing);
+    if next.reserves_txop {
         next.reserve_until(until);
     }
     Some(next)

@@ -76,7 +76,7 @@ mod tests {
     /// Airtimes of a client at `kbps`, with its configuration modified by `change`.
     fn times(standard: Standard, kbps: u64, change: impl FnOnce(&mut BssConfig)) -> AckTimes {
         let choice = ModeChoice::rate(BitRate::from_kbps(kbps));
-        let mode = Mode::choose(standard, crate::wifi::phy::Variant::of(standard), choice).unwrap();
+        let mode = Mode::choose(standard, crate::wifi::phy::Variant::for_standard(standard), choice).unwrap();
         let mut config = BssConfig::new(standard, vec![StationConfig::new(mode)]);
         change(&mut config);
         let names = ["ap", "client"];

@@ -20,7 +20,7 @@ impl BufferStatus {
     const MOST_UNITS: u8 = 254;
 
     /// The report for packets of these sizes in bytes.
-    pub fn of(packets: impl Iterator<Item = u64>) -> Self {
+    pub fn from_packets(packets: impl Iterator<Item = u64>) -> Self {
         let mut bytes = 0;
         for more in packets {
             bytes += more;
@@ -255,7 +255,7 @@ mod tests {
     fn a_trigger_after_a_poll_has_room_for_what_was_reported() {
         let mut demand = UplinkDemand::default();
         assert_eq!(demand.expected_bytes(), UplinkDemand::UNKNOWN_BYTES, "nothing is known");
-        let two_acks = BufferStatus::of([60, 60].into_iter());
+        let two_acks = BufferStatus::from_packets([60, 60].into_iter());
         demand.reported(Instant::ZERO, two_acks);
         assert_eq!(demand.expected_bytes(), 320, "256 bytes of packets, and a quarter for headers");
         demand.sent(2);

@@ -27,13 +27,14 @@ pub(crate) struct Exchange {
     /// When the data begins.
     pub start: Instant,
     /// MPDUs that start before this collide with another PPDU.
-    clear_from: Instant,
+    pub clear_from: Instant,
     pub end: Instant,
     pub response_at: Instant,
     response_len: u32,
-    grants: bool,
-    /// It reserves the rest of a TXOP.
-    reserves_txop: bool,
+    /// The PPDU grants the recipient a burst after its response; the response is then in a Control Wrapper.
+    pub grants: bool,
+    /// It reserves the rest of a TXOP, and not only itself.
+    pub reserves_txop: bool,
     /// Number of users in the PPDU, including this one.
     users: u16,
     /// Index of this user's unit in the PPDU, from 0.
@@ -107,23 +108,15 @@ impl Exchange {
             (None, None) => rules.phy.sifs + response,
         };
         Self {
-            from,
-            to: peer.id,
-            outgoing,
-            handshake,
             begins: at,
             first_end,
-            start,
             clear_from: at,
-            end,
             response_at,
-            response_len,
             grants: grant.is_some(),
             reserves_txop: grant.is_some() || txop_limit.is_some(),
-            users: 1,
-            unit_index: 0,
             response_end,
             reserves,
+            ..Self::in_unit(handshake, [from, peer.id], outgoing, (0, 1), [start, end], response_len)
         }
     }
 
@@ -207,11 +200,6 @@ impl Exchange {
         if self.users == 1 { time } else { time / u64::from(self.users) }
     }
 
-    /// Whether the exchange requests data that did not arrive.
-    pub fn is_repair_request(&self) -> bool {
-        matches!(self.outgoing, Outgoing::RepairRequest { .. })
-    }
-
     /// The addressee, as an index among the peers of the initiator.
     pub fn peer(&self) -> usize {
         self.outgoing.peer()
@@ -220,16 +208,6 @@ impl Exchange {
     /// Holder of the TXOP that the exchange is part of.
     pub fn holder(&self) -> FunctionId {
         if self.handshake == Handshake::Granted { self.to } else { self.from }
-    }
-
-    /// Whether the PPDU grants the recipient a burst after its response; the response is then in a Control Wrapper.
-    pub fn grants(&self) -> bool {
-        self.grants
-    }
-
-    /// Whether it reserves the rest of a TXOP, and not only itself.
-    pub fn reserves_txop(&self) -> bool {
-        self.reserves_txop
     }
 
     /// It reserves the rest of its TXOP, which lasts until `until`.
@@ -246,16 +224,6 @@ impl Exchange {
     /// Until when other stations that received its frames defer.
     pub fn reserved_until(&self) -> Instant {
         self.response_end.max(self.end + self.reserves)
-    }
-
-    /// Its MPDUs that start before `clear_from` collide with another PPDU.
-    pub fn collide_until(&mut self, clear_from: Instant) {
-        self.clear_from = clear_from;
-    }
-
-    /// Whether an MPDU that starts at `at` does not collide with another PPDU.
-    pub fn is_clear(&self, at: Instant) -> bool {
-        at >= self.clear_from
     }
 
     /// Length of the response in bytes if `appended` bytes are added to the standard's response.

@@ -684,7 +684,7 @@ impl Originator {
     pub fn buffer_status(&self) -> BufferStatus {
         let again = self.upper.window.iter().filter(|mpdu| mpdu.state == MpduState::Waiting);
         let again = again.map(|mpdu| u64::from(mpdu.bytes));
-        BufferStatus::of(again.chain(self.upper.queue.iter().map(|queued| queued.len().0)))
+        BufferStatus::from_packets(again.chain(self.upper.queue.iter().map(|queued| queued.len().0)))
     }
 
     /// Packets that were accepted and are not settled, including queued ones.

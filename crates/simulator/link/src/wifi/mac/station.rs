@@ -590,13 +590,8 @@ impl Station {
         Some(outgoing)
     }
 
-    /// The exchange that it begins at `at` with `outgoing`, at an access of its own.
-    pub fn exchange(&self, rules: &Rules, at: Instant, outgoing: Outgoing) -> Exchange {
-        self.exchange_behind(rules, None, at, outgoing)
-    }
-
     /// The exchange that it begins at `at` with `handshake`, or with that of the protection in use.
-    pub fn exchange_behind(
+    pub fn exchange(
         &self,
         rules: &Rules,
         handshake: Option<Handshake>,

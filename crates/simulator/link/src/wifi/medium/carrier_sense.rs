@@ -104,26 +104,26 @@ impl CarrierSense {
 
     /// Number of the next idle period of `function`.
     pub fn next_idle(&self, cell: &Cell, function: FunctionId) -> u64 {
-        self.views.of(cell, function).idle.number + 1
+        self.views.at_function(cell, function).idle.number + 1
     }
 
     /// When the next beacon is sent, if the medium is idle for the access point.
     pub fn beacon_at(&self, cell: &Cell) -> Option<Instant> {
-        let View { busy, free_from, .. } = *self.views.get(StationId::AP);
+        let View { busy, free_from, .. } = *self.views.at_station(StationId::AP);
         let target = cell.next_beacon.filter(|_| !busy)?;
         Some(target.max(free_from + cell.rules.phy.pifs()))
     }
 
     /// When the backoff of `function` ends if the medium stays idle; `None` if it is busy.
     pub fn ready_at(&self, cell: &Cell, function: FunctionId) -> Option<Instant> {
-        let View { busy, idle, .. } = self.views.of(cell, function);
+        let View { busy, idle, .. } = self.views.at_function(cell, function);
         let ends_at = || cell.stations[function].contention.transmits_at(idle, cell.rules.phy.slot);
         (!busy).then(ends_at)
     }
 
     /// The radio of `function` leaves the link at `now`: its backoff stands still until it is back.
     pub fn sense_nothing(&self, cell: &mut Cell, now: Instant, function: FunctionId) {
-        let view = self.views.of(cell, function);
+        let view = self.views.at_function(cell, function);
         let contention = &mut cell.stations[function].contention;
         if !view.busy {
             contention.stand_still(&view.idle, now, cell.rules.phy);
@@ -166,7 +166,7 @@ impl CarrierSense {
 
     /// A function that had no traffic now has some.
     pub fn start_contending(&mut self, cell: &mut Cell, now: Instant, id: FunctionId) {
-        let View { busy, idle, reserved_until, free_from, .. } = *self.views.of(cell, id);
+        let View { busy, idle, reserved_until, free_from, .. } = *self.views.at_function(cell, id);
         let slot = cell.rules.phy.slot;
         let station = &mut cell.stations[id];
         // A NAV makes the medium busy even if no frame is on it (802.11-2020 clauses 10.3.2.1 and 10.3.4.2).
@@ -450,14 +450,14 @@ impl Views {
         }
     }
 
-    fn get(&self, station: StationId) -> &View {
+    fn at_station(&self, station: StationId) -> &View {
         match self {
             Self::Common { view, .. } => view,
             Self::Own { views, .. } => &views[station.index()],
         }
     }
 
-    fn of(&self, cell: &Cell, function: FunctionId) -> &View {
+    fn at_function(&self, cell: &Cell, function: FunctionId) -> &View {
         match self {
             Self::Common { view, .. } => view,
             Self::Own { views, .. } => &views[cell.stations.station_of(function).index()],
@@ -472,7 +472,7 @@ impl Views {
         if !station.has_traffic() {
             return None;
         }
-        let view = self.of(cell, function);
+        let view = self.at_function(cell, function);
         (!view.busy).then(|| station.contention.transmits_at(&view.idle, cell.rules.phy.slot))
     }
 }

@@ -57,7 +57,7 @@ impl Part {
     pub const ALL: [Self; 4] = [Self::Mcs, Self::Streams, Self::WidthMhz, Self::GuardInterval];
 
     /// The value of this part for `mode`.
-    fn of(self, mode: &Mode) -> Option<u16> {
+    fn value(self, mode: &Mode) -> Option<u16> {
         match self {
             Self::Mcs => mode.mcs.map(u16::from),
             Self::Streams => Some(mode.streams.into()),
@@ -148,7 +148,7 @@ impl ModeChoice {
         let values = |part: Part| {
             let rest = self.without(part);
             let fitting = modes.iter().filter(|mode| rest.fits_rate(mode) && rest.fits_rest(mode));
-            let mut values: Vec<u16> = fitting.filter_map(|mode| part.of(mode)).collect();
+            let mut values: Vec<u16> = fitting.filter_map(|mode| part.value(mode)).collect();
             values.sort_unstable();
             values.dedup();
             (part, values)
@@ -194,7 +194,7 @@ impl ModeChoice {
 impl Mode {
     /// Every mode of `standard` in its default variant; see [`Mode::all_of`].
     pub fn all(standard: Standard) -> Vec<Self> {
-        Self::all_of(standard, Variant::of(standard))
+        Self::all_of(standard, Variant::for_standard(standard))
     }
 
     /// Every mode of `standard`. If several have the same rate, the one that the rate alone selects comes first: the
@@ -247,7 +247,7 @@ impl Mode {
     /// # Errors
     /// [`UnknownRate`], with the existing rates.
     pub fn for_rate(standard: Standard, rate: BitRate) -> Result<Self, UnknownRate> {
-        Self::choose(standard, Variant::of(standard), ModeChoice::rate(rate))
+        Self::choose(standard, Variant::for_standard(standard), ModeChoice::rate(rate))
     }
 
     /// Every mode of `standard` that has the values of `choice`, in the order of [`Mode::all_of`].

@@ -85,8 +85,10 @@ impl Cell {
     ) -> Option<Sequence> {
         let mut outline = self.outline(at, id, ofdma, users)?;
         let mut ofdma = *ofdma;
+        let planned = (&outline.modes[..], &outline.rooms[..]);
         if ofdma.acknowledgment == MuAcknowledgment::TriggeredResponseScheduling
-            && self.response_symbols(id, &ofdma, users, &outline) > OfdmaConfig::TRS_SYMBOLS
+            && MultiUserPpdu::symbol_count(&self.block_ack_psdus(id, &ofdma, users, planned))
+                > OfdmaConfig::TRS_SYMBOLS
         {
             ofdma.acknowledgment = MuAcknowledgment::AggregatedMuBar;
             outline = self.outline(at, id, &ofdma, users)?;
@@ -180,7 +182,7 @@ impl Sequence {
 
     /// The user with this index received data: it may have received the request of `len` bytes in the same A-MPDU, which it expects
     /// if any other MPDU arrived.
-    pub(in crate::wifi::cell) fn receive_request_inside(&mut self, cell: &mut Cell, index: usize, len: u32) {
+    pub fn receive_request_inside(&mut self, cell: &mut Cell, index: usize, len: u32) {
         let user = &mut self.users[index];
         let noise = cell.stations[self.initiator].peers[user.peer].noise.as_mut();
         let noisy = noise.is_some_and(|noise| noise.breaks_mpdu(len, true));
@@ -190,7 +192,7 @@ impl Sequence {
     }
 
     /// Bytes of the MPDU within each A-MPDU that requests the response; `None` without one.
-    pub(in crate::wifi::cell) fn request_inside_len(&self) -> Option<u32> {
+    pub fn request_inside_len(&self) -> Option<u32> {
         let MultiUser { ofdma, control_mode, .. } = self.multi_user.as_deref()?;
         let is_answered = !self.exchanges().any(Exchange::is_no_ack);
         ofdma.request_inside_len(control_mode).filter(|_| is_answered)
@@ -207,7 +209,7 @@ impl Sequence {
             MuAcknowledgment::Cascade => trigger(TriggerKind::Basic),
             MuAcknowledgment::TriggeredResponseScheduling => Frame::TriggeredResponse(TriggeredResponse {
                 symbols: MultiUserPpdu::symbol_count(&self.response_psdus(true)),
-                mode: self.mode(user),
+                mode: self.multi_user().mode(user),
                 unit_index: user.unit_index,
             }),
         };
@@ -217,24 +219,20 @@ impl Sequence {
 
     /// Modes and bytes of simultaneous responses, with or without room after the Block Acks.
     pub(super) fn response_psdus(&self, with_room: bool) -> impl Iterator<Item = (Mode, u32)> + Clone {
-        let ofdma = &self.multi_user().ofdma;
+        let multi_user = self.multi_user();
         self.users.iter().filter_map(move |user| {
-            let room = if with_room { ofdma.carried_len(user.room) + user.data_room } else { 0 };
-            user.exchange.as_ref().map(|exchange| (self.mode(user), exchange.response_len(room)))
+            let room = if with_room { multi_user.ofdma.carried_len(user.room) + user.data_room } else { 0 };
+            user.exchange.as_ref().map(|exchange| (multi_user.mode(user), exchange.response_len(room)))
         })
     }
 
     /// The request of simultaneous responses has ended: the users that received it learn the start of the window from it, and respond.
-    pub(in crate::wifi::cell) fn requests_ended(
-        &mut self,
-        cell: &mut Cell,
-        next_idle: u64,
-    ) -> Option<Instant> {
+    pub fn requests_ended(&mut self, cell: &mut Cell, next_idle: u64) -> Option<Instant> {
         if !self.users.iter().any(|user| user.responds) {
             return self.give_up(cell, next_idle);
         }
         let Self { users, multi_user: Some(multi_user), .. } = self else { return None };
-        let MultiUser { ofdma, responses: [begin, end], modes, .. } = &**multi_user;
+        let MultiUser { ofdma, responses: [begin, end], .. } = &**multi_user;
         let (ofdma, begin, end) = (*ofdma, *begin, *end);
         for exchange in users.iter().filter(|user| user.responds).filter_map(|user| user.exchange.as_ref()) {
             cell.advance_window(exchange, self.until);
@@ -243,7 +241,7 @@ impl Sequence {
             user.exchange.iter_mut().for_each(|exchange| exchange.set_response([begin, end]));
             cell.acknowledge(user, Some(user.room as usize));
             if ofdma.reports_with_block_acks() {
-                user.report(cell, modes[usize::from(user.unit_index)]);
+                user.report(cell, multi_user.mode(user));
             }
         }
         cell.stations[self.initiator].counters.answer_time += end - begin;
@@ -254,7 +252,7 @@ impl Sequence {
     }
 
     /// Requests the Block Ack of the user with this index at `at`; if there is no such user, all are settled.
-    pub(in crate::wifi::cell) fn request_block_ack(
+    pub fn request_block_ack(
         &mut self,
         cell: &mut Cell,
         index: usize,
@@ -271,7 +269,7 @@ impl Sequence {
     }
 
     /// A Block Ack Request has ended.
-    pub(in crate::wifi::cell) fn block_ack_request_ended(
+    pub fn block_ack_request_ended(
         &mut self,
         cell: &mut Cell,
         index: usize,
@@ -298,7 +296,7 @@ impl Sequence {
 
 impl User {
     /// Start and end of its response, without appended bytes, if it responds alone to a frame that ends at `end`.
-    pub(in crate::wifi::cell) fn response_after(&self, cell: &Cell, end: Instant) -> Option<[Instant; 2]> {
+    pub fn response_after(&self, cell: &Cell, end: Instant) -> Option<[Instant; 2]> {
         let exchange = self.exchange.as_ref()?;
         let lasts = cell.stations.control_mode(exchange).ppdu_duration(exchange.response_len(0));
         let begin = end + cell.rules.response_after();

@@ -22,7 +22,6 @@ pub(super) struct Outline {
     /// The users acknowledge their data.
     pub is_answered: bool,
     pub unit: ResourceUnit,
-    pub users: usize,
     /// Modes of the users' data and of their responses, in the order of the users.
     pub modes: Vec<[Mode; 2]>,
     /// Room for compressed ACKs of each user.
@@ -65,15 +64,7 @@ impl Cell {
             true => self.response_time(at, id, ofdma, users, (&modes, &rooms), &control_mode),
             false => Duration::ZERO,
         };
-        Some(Outline {
-            is_answered,
-            unit: ppdu_down.unit,
-            users: users.len(),
-            modes,
-            rooms,
-            control_mode,
-            response_time,
-        })
+        Some(Outline { is_answered, unit: ppdu_down.unit, modes, rooms, control_mode, response_time })
     }
 
     /// Room for compressed ACKs in the response of `peer`, in bytes.
@@ -116,33 +107,27 @@ impl Cell {
                     + (self.rules.phy.sifs + control_mode.ppdu_duration(BLOCK_ACK_REQUEST_LEN)) * requests
             }
             _ => {
-                let answers = peers().zip(modes.iter().zip(rooms));
-                let psdus = answers.map(|(peer, (modes, room))| {
-                    let len = triggered_response_len(ofdma, peer) + ofdma.carried_len(*room);
-                    (modes[1], len + data_room(ofdma, peer, at))
-                });
+                let psdus = self.block_ack_psdus(id, ofdma, users, (modes, rooms));
+                let psdus =
+                    psdus.zip(peers()).map(|((mode, len), peer)| (mode, len + data_room(ofdma, peer, at)));
                 let trigger = self.trigger_time(ofdma, users.len(), control_mode);
                 trigger + sifs + MultiUserPpdu::duration(&psdus)
             }
         }
     }
 
-    /// OFDM symbols of the simultaneous responses of `users`.
-    pub(super) fn response_symbols(
+    /// Modes and bytes of the simultaneous Block Acks of `users`.
+    pub(super) fn block_ack_psdus(
         &self,
         id: FunctionId,
         ofdma: &OfdmaConfig,
         users: &[usize],
-        outline: &Outline,
-    ) -> u64 {
-        let answers = users.iter().zip(outline.modes.iter().zip(&outline.rooms));
-        let psdus = answers.map(|(peer, (modes, room))| {
-            (
-                modes[1],
-                triggered_response_len(ofdma, &self.stations[id].peers[*peer]) + ofdma.carried_len(*room),
-            )
-        });
-        MultiUserPpdu::symbol_count(&psdus)
+        (modes, rooms): (&[[Mode; 2]], &[u32]),
+    ) -> impl Iterator<Item = (Mode, u32)> + Clone {
+        users.iter().zip(modes.iter().zip(rooms)).map(move |(peer, (modes, room))| {
+            let len = triggered_response_len(ofdma, &self.stations[id].peers[*peer]);
+            (modes[1], len + ofdma.carried_len(*room))
+        })
     }
 
     /// Time from the end of the data to the end of the trigger after it; zero if the trigger is inside the PPDU.
@@ -165,7 +150,7 @@ impl Cell {
         let [first, ..] = &outline.modes[..] else { return within };
         let is_even = outline.modes.iter().all(|modes| modes[0] == first[0]);
         // One user's coding may need a segment that another user's does not.
-        let segment = if is_even || outline.users < 2 { Duration::ZERO } else { ONE_SEGMENT };
+        let segment = if is_even { Duration::ZERO } else { ONE_SEGMENT };
         within.saturating_sub(segment)
     }
 }

@@ -148,7 +148,7 @@ impl Cell {
     }
 
     /// The access point's data was acknowledged or lost: TCP ACKs for it are expected.
-    pub(in crate::wifi::cell) fn note_downlink(&mut self, exchange: &Exchange) {
+    pub fn note_downlink(&mut self, exchange: &Exchange) {
         let mpdus = self.stations.originator(exchange).plan().mpdus;
         if matches!(exchange.outgoing, Outgoing::Data { class: PayloadClass::Data, .. }) {
             self.stations[exchange.from].peers[exchange.peer()].uplink.sent(mpdus);

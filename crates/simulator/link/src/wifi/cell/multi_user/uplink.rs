@@ -117,7 +117,7 @@ impl Cell {
 impl Cell {
     /// The access point acknowledged the triggered data of `exchange` at `at`: its sender contends by other parameters for a time. `peer` is
     /// the access point's number for it.
-    pub(in crate::wifi::cell) fn apply_mu_edca(&mut self, exchange: &Exchange, peer: usize, at: Instant) {
+    pub fn apply_mu_edca(&mut self, exchange: &Exchange, peer: usize, at: Instant) {
         let access_point = &mut self.stations[exchange.to];
         let mu_edca = self.rules.config.ofdma.map(|ofdma| ofdma.mu_edca);
         let Some((edca, timer)) = mu_edca.and_then(|mu_edca| mu_edca.parameters(access_point.category))
@@ -129,12 +129,7 @@ impl Cell {
     }
 
     /// Of the triggered PPDU of `exchange`, `delivered` MPDUs arrived: the access point's rate control for its sender, `peer`, learns it.
-    pub(in crate::wifi::cell) fn report_triggered_rate(
-        &mut self,
-        exchange: &Exchange,
-        peer: usize,
-        delivered: u32,
-    ) {
+    pub fn report_triggered_rate(&mut self, exchange: &Exchange, peer: usize, delivered: u32) {
         let plan = *self.stations.originator(exchange).plan();
         if let Some(rates) = &mut self.stations[exchange.to].peers[peer].triggered_rates {
             rates.report(&plan, delivered);
@@ -198,7 +193,7 @@ impl Sequence {
         let behind = users.into_iter().map(|user| {
             let appended = ofdma.carried_len(user.appended.len() as u32);
             let before = user.exchange.map_or(0, |down| down.response_len(appended)).next_multiple_of(4);
-            let mode = self.mode(user);
+            let mode = self.multi_user().mode(user);
             let bytes = mode.bytes_within(span[1] - span[0]).saturating_sub(before);
             let mut behind = User::new(user.client, user.peer, user.unit_index);
             behind.responds = true;
@@ -239,17 +234,18 @@ impl Sequence {
 
     /// Duration of the users' QoS Nulls.
     pub(super) fn null_duration(&self) -> Duration {
-        let psdus = self.users.iter().map(|user| (self.mode(user), QOS_NULL_LEN + MPDU_DELIMITER_LEN));
+        let psdus =
+            self.users.iter().map(|user| (self.multi_user().mode(user), QOS_NULL_LEN + MPDU_DELIMITER_LEN));
         MultiUserPpdu::duration(&psdus)
     }
 
     /// Duration of the users' PPDUs: enough for the most data that the access point knows of or expects for any user, within the
     /// limit.
-    pub(in crate::wifi::cell) fn triggered_duration(&self, cell: &Cell) -> Duration {
+    pub fn triggered_duration(&self, cell: &Cell) -> Duration {
         let peers = &cell.stations[self.initiator].peers;
         let psdus = self.users.iter().map(|user| {
             let expected = peers[user.peer].uplink.expected_bytes();
-            (self.mode(user), expected.max(QOS_NULL_LEN + MPDU_DELIMITER_LEN))
+            (self.multi_user().mode(user), expected.max(QOS_NULL_LEN + MPDU_DELIMITER_LEN))
         });
         let MultiUser { random, longest, .. } = self.multi_user();
         let random = random.map(|random| (random.mode, self.random_bytes()));
@@ -268,11 +264,7 @@ impl Sequence {
 
     /// The QoS Nulls have ended: the access point knows the queues and triggers their packets; nothing if all are empty
     /// and there is no random-access unit.
-    pub(in crate::wifi::cell) fn reports_ended(
-        &mut self,
-        cell: &mut Cell,
-        next_idle: u64,
-    ) -> Option<Instant> {
+    pub fn reports_ended(&mut self, cell: &mut Cell, next_idle: u64) -> Option<Instant> {
         let (initiator, at) = (self.initiator, self.until);
         let mut any = self.multi_user().random.is_some();
         for user in self.users.iter().filter(|user| user.responds && !user.overlapped) {
@@ -280,7 +272,7 @@ impl Sequence {
             let queue = client.peers[client.peer_index(initiator)].originator.buffer_status();
             cell.stations[initiator].peers[user.peer].uplink.reported(at, queue);
             any |= !queue.is_empty();
-            let unit = (self.mode(user), user.unit_index);
+            let unit = (self.multi_user().mode(user), user.unit_index);
             cell.air.record_null([user.client, initiator], [self.since, at], unit, queue);
         }
         if !any {
@@ -302,7 +294,7 @@ impl Sequence {
         let count = self.users.len() as u16 + random.map_or(0, |random| random.count);
         let Self { users, multi_user: Some(multi_user), .. } = self else { return None };
         for user in users.iter_mut().filter(|user| user.responds) {
-            let mode = multi_user.modes[usize::from(user.unit_index)];
+            let mode = multi_user.mode(user);
             let rates = cell.stations[initiator].peers[user.peer].triggered_rates.as_ref();
             let chosen = rates.zip(mode.resource_unit).map(|(rates, unit)| rates.chosen(unit));
             let rate = chosen.map(|(limits, rate)| (Some(limits), rate));
@@ -360,17 +352,13 @@ impl Sequence {
         users.iter().for_each(|user| takers[unit_of(user)] += 1);
         for user in users.iter_mut().filter(|user| takers[unit_of(user)] > 1) {
             user.collided = true;
-            user.exchange.iter_mut().for_each(|exchange| exchange.collide_until(span[1]));
+            user.exchange.iter_mut().for_each(|exchange| exchange.clear_from = span[1]);
         }
         users
     }
 
     /// The users' PPDUs have ended: the MPDUs that arrived are acknowledged.
-    pub(in crate::wifi::cell) fn triggered_data_ended(
-        &mut self,
-        cell: &mut Cell,
-        next_idle: u64,
-    ) -> Option<Instant> {
+    pub fn triggered_data_ended(&mut self, cell: &mut Cell, next_idle: u64) -> Option<Instant> {
         let (initiator, end) = (self.initiator, self.until);
         let Self { users, multi_user: Some(multi_user), since, .. } = self else { return None };
         // A user without data sends no frame after its Block Ack.
@@ -381,7 +369,7 @@ impl Sequence {
                 Some(exchange) => user.data_arrived = cell.receive(exchange),
                 None if is_cascade || user.collided => {}
                 None => {
-                    let mode = multi_user.modes[usize::from(user.unit_index)];
+                    let mode = multi_user.mode(user);
                     let (ends, unit) = ([user.client, initiator], (mode, user.unit_index));
                     cell.air.record_null(ends, [*since, end], unit, user.queue.unwrap_or_default());
                 }
@@ -431,11 +419,7 @@ impl Sequence {
     }
 
     /// The Block Ack has ended: each user handles it. MPDUs that did not arrive are sent again.
-    pub(in crate::wifi::cell) fn multi_sta_block_ack_ended(
-        &mut self,
-        cell: &mut Cell,
-        next_idle: u64,
-    ) -> Option<Instant> {
+    pub fn multi_sta_block_ack_ended(&mut self, cell: &mut Cell, next_idle: u64) -> Option<Instant> {
         if cell.air.is_kept() {
             let frame = Frame::MultiStaBlockAck(self.acknowledged(cell));
             let (span, mode) = ([self.since, self.until], self.multi_user().control_mode);
