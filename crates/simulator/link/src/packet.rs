@@ -139,10 +139,10 @@ impl Holders {
     pub fn check(&self, each: impl FnOnce(&mut dyn FnMut(&PacketRef))) -> Result<(), String> {
         let mut found = vec![0_u32; self.counts.len()];
         each(&mut |packet| found[packet.id as usize] += 1);
-        let told = self.counts.iter().map(|count| if count & FREE == 0 { *count } else { 0 });
-        match told.zip(&found).enumerate().find(|(_, (told, found))| told != *found) {
+        let counted = self.counts.iter().map(|count| if count & FREE == 0 { *count } else { 0 });
+        match counted.zip(&found).enumerate().find(|(_, (counted, found))| counted != *found) {
             None => Ok(()),
-            Some((id, (told, found))) => Err(format!("{told} hold packet {id}, and {found} have it")),
+            Some((id, (counted, found))) => Err(format!("{counted} hold packet {id}, and {found} have it")),
         }
     }
 }

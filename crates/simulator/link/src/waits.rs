@@ -86,7 +86,7 @@ mod tests {
             assert!(bucket == last || bucket == last + 1, "{us}");
             last = bucket;
             let error = Waits::<6>::middle(bucket).abs_diff(us);
-            assert!(error * 64 <= us, "{us} is told as {}", Waits::<6>::middle(bucket));
+            assert!(error * 64 <= us, "{us} is recorded as {}", Waits::<6>::middle(bucket));
         }
     }
 

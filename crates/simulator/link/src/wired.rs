@@ -123,7 +123,7 @@ impl Pipe {
     /// An idle pipe. Loss, jitter, reordering and duplication each draw from a stream of `seed` named after the
     /// impairment and `name`.
     pub fn new(config: PipeConfig, seed: u64, name: &str) -> Self {
-        let entry = match DropTailTransmitter::of(&config) {
+        let entry = match DropTailTransmitter::from_config(&config) {
             Some(line) => Entry::DropTail(line),
             None => Entry::Staged(Box::new(Staged::new(&config, seed, name))),
         };

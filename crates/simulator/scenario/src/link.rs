@@ -74,7 +74,7 @@ impl LinkWords<'_> {
         let width_mhz = self.width.map(width_mhz).transpose()?;
         let choice = ModeChoice { rate, streams: self.streams, width_mhz, ..ModeChoice::default() };
         let mode = match rate {
-            Some(_) => Mode::choose(standard, Variant::of(standard), choice)
+            Some(_) => Mode::choose(standard, Variant::for_standard(standard), choice)
                 .map_err(|unknown| InputError::new("--rate", unknown.what()).allowed(unknown.rates()))?,
             None => fastest(standard, choice)?,
         };
@@ -126,7 +126,7 @@ impl LinkWords<'_> {
 /// The mode with the highest rate that fits, with 80 MHz and two streams, or the widest and most below, where nothing is
 /// said: those of most phones and laptops.
 fn fastest(standard: Standard, choice: ModeChoice) -> Result<Mode, InputError> {
-    let modes = Mode::fitting(standard, Variant::of(standard), choice);
+    let modes = Mode::fitting(standard, Variant::for_standard(standard), choice);
     let usual = |mode: &&Mode| {
         (choice.width_mhz.is_some() || mode.width_mhz <= 80)
             && (choice.streams.is_some() || mode.streams <= 2)

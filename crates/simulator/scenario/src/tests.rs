@@ -269,9 +269,14 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("OFDMA before 802.11ax", "base = \"wlan-11ac-866\"\n[wifi]\nofdma = \"mu-bar\"\n", &[]),
     ("OFDMA of 802.11be", "base = \"wlan-11be-5765\"\n[wifi]\nofdma = \"mu-bar\"\n", &[]),
     (
-        "units and Minstrel without contention",
+        "Minstrel in random-access units",
         "base = \"wlan-11ax-1200\"\n",
-        &["wifi.ofdma=mu-bar", "wifi.triggers=always", "wifi.mu-edca=silent", "wifi.rate-control=minstrel"],
+        &[
+            "wifi.ofdma=mu-bar",
+            "wifi.triggers=random",
+            "wifi.random-access-units=4",
+            "wifi.rate-control=minstrel",
+        ],
     ),
     ("one user", "base = \"wlan-11ax-1200\"\n", &["wifi.ofdma-users=1"]),
     (
@@ -307,9 +312,10 @@ fn units_go_beside_hidden_clients_at_any_rate() {
 #[test]
 fn clients_in_units_find_their_rates() {
     let text = "base = \"wlan-11ax-1200\"\n[wifi]\nofdma = \"mu-bar\"\nrate-control = \"minstrel\"\nsnr = \"30 dB\"\n";
-    for triggers in ["off", "always"] {
-        let triggers = [format!("wifi.triggers={triggers}")];
-        let scenario = Scenario::parse("my.toml", text, &triggers).unwrap();
+    for (triggers, mu_edca) in [("off", "off"), ("always", "off"), ("always", "openwrt"), ("nist", "silent")]
+    {
+        let set = [format!("wifi.triggers={triggers}"), format!("wifi.mu-edca={mu_edca}")];
+        let scenario = Scenario::parse("my.toml", text, &set).unwrap();
         let set = &scenario.setup(2, 1).unwrap().bss[0];
         assert_eq!(set.config.rate_control, RateControl::Minstrel);
         assert!(set.config.ofdma.is_some());

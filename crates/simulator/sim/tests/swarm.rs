@@ -192,7 +192,7 @@ fn setup_with_rounds(seed: u64) -> Setup {
     let draw = &mut Stream::new(seed, "swarm rounds");
     let config = &mut setup.bss[0].config;
     config.standard = Standard::Ax;
-    config.variant = phy::Variant { band: Band::Ghz5, ..phy::Variant::of(Standard::Ax) };
+    config.variant = phy::Variant { band: Band::Ghz5, ..phy::Variant::for_standard(Standard::Ax) };
     config.block_ack_window = pick(draw, &[256, 256, 64, 17]);
     config.direct_links.clear();
     config.stream_queues = StreamQueues::Joint;
@@ -226,7 +226,7 @@ fn add_high_efficiency(setup: &mut Setup, seed: u64) {
     config.variant = phy::Variant {
         band: Band::Ghz5,
         he: HeChoice { training: None, coding, extension },
-        ..phy::Variant::of(config.standard)
+        ..phy::Variant::for_standard(config.standard)
     };
     let mut modes = Mode::all_of(config.standard, config.variant);
     modes.extend(Mode::he_extended_range(draw.up_to(2) as u8, GuardInterval::Ns1600));
@@ -371,7 +371,7 @@ fn add_phys(setup: &mut Setup, seed: u64) {
             slot: pick(draw, &[SlotTime::Short, SlotTime::Long]),
             preamble: pick(draw, &[Preamble::Long, Preamble::Short]),
             basic_rates: pick(draw, &[BasicRates::Ofdm, BasicRates::Dsss]),
-            ..phy::Variant::of(config.standard)
+            ..phy::Variant::for_standard(config.standard)
         };
         let modes = Mode::all_of(config.standard, config.variant);
         for station in &mut config.stations {
@@ -533,7 +533,7 @@ fn add_no_ack(setup: &mut Setup, seed: u64) {
         || set.config.rate_control != RateControl::Fixed
         || set.config.standard.phy().aggregation.is_none();
     if !needed && draw.up_to(2) == 0 {
-        set.config.stations.iter_mut().for_each(|station| station.link_acks = BothWays::of(LinkAcks::None));
+        set.config.stations.iter_mut().for_each(|station| station.link_acks = BothWays::same(LinkAcks::None));
     }
 }
 

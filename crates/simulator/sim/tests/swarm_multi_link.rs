@@ -49,7 +49,7 @@ fn random_link(draw: &mut Stream, band: Band, clients: u32) -> BssConfig {
         }
     });
     BssConfig {
-        variant: Variant { band, ..Variant::of(Standard::Be) },
+        variant: Variant { band, ..Variant::for_standard(Standard::Be) },
         protection,
         ..BssConfig::new(Standard::Be, stations.collect())
     }

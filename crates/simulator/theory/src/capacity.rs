@@ -484,7 +484,7 @@ mod tests {
     /// 802.11b with short preambles: DIFS and mean backoff 360 us, 96 + 1118 of data, SIFS 10, ACK 107.
     #[test]
     fn dot11b_and_g_carry_one_packet() {
-        let short = Variant { preamble: Preamble::Short, ..Variant::of(Standard::B) };
+        let short = Variant { preamble: Preamble::Short, ..Variant::for_standard(Standard::B) };
         let b = Mode::choose(Standard::B, short, ModeChoice::rate(BitRate::from_mbps(11))).unwrap();
         let udp = capacity(&Hop::on(Standard::B.phy_as(short), b), &Traffic::UDP, Feedback::None);
         assert_eq!(udp.airtime.total(), Duration::from_micros(360 + 96 + 1118 + 10 + 107));

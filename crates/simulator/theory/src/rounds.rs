@@ -100,7 +100,7 @@ impl Rounds {
             MuAcknowledgment::MuBar
             | MuAcknowledgment::AggregatedMuBar
             | MuAcknowledgment::TriggeredResponseScheduling => {
-                highest(MultiUser::Up, self.ofdma.answer_mcs())?
+                highest(MultiUser::Up, self.ofdma.response_mcs())?
             }
             // The rate of the data after it.
             MuAcknowledgment::Cascade => highest(MultiUser::Up, self.ack_mcs)?,
@@ -118,7 +118,7 @@ impl Rounds {
         let options = alone.he_options()?;
         let he = HeChoice { training: None, coding: options.coding, extension: options.extension };
         let modes = vec![alone; self.users as usize];
-        alone.among_users(&MultiUserPpdu::of(kind, &modes, he)?)
+        alone.among_users(&MultiUserPpdu::for_users(kind, &modes, he)?)
     }
 
     fn sifs(&self) -> Duration {

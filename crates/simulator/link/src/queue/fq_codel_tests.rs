@@ -2,7 +2,7 @@ use super::*;
 use tacit_packet::units::{Duration, FlowId, HostId};
 
 /// A packet of a flow.
-fn of(flow: u64, number: u32, bytes: u64) -> PacketRef {
+fn packet(flow: u64, number: u32, bytes: u64) -> PacketRef {
     let flow = FlowKey::simulated(FlowId(flow as u32), HostId(0));
     PacketRef { id: number, len: bytes as u32, flow, ..PacketRef::default() }
 }
@@ -24,7 +24,7 @@ fn queue(packets: Option<u32>, quantum: u32) -> FqCoDel {
 fn push(queue: &mut FqCoDel, flow: u64, numbers: core::ops::Range<u32>, bytes: u64) -> Vec<PacketRef> {
     let mut dropped = Vec::new();
     for number in numbers {
-        assert!(queue.push(at(0), of(flow, number, bytes), &mut |payload| dropped.push(payload)));
+        assert!(queue.push(at(0), packet(flow, number, bytes), &mut |payload| dropped.push(payload)));
     }
     dropped
 }
@@ -120,7 +120,7 @@ fn codel_works_on_each_flow_by_itself() {
     let mut number = 0;
     let mut arrive = |queue: &mut FqCoDel, ms, flow, count| {
         for _ in 0..count {
-            queue.push(at(ms), of(flow, number, 1_500), &mut |_| panic!("there is room"));
+            queue.push(at(ms), packet(flow, number, 1_500), &mut |_| panic!("there is room"));
             number += 1;
         }
     };
@@ -160,7 +160,7 @@ proptest::proptest! {
                     *last = Some(number);
                 }
             } else {
-                queue.push(now, of(flow, pushed, bytes), &mut count);
+                queue.push(now, packet(flow, pushed, bytes), &mut count);
                 pushed += 1;
             }
             gone += dropped;

@@ -111,7 +111,7 @@ impl Bss {
     pub fn function(&self, station: StationId, category: AccessCategory) -> FunctionId {
         let place_of = |wanted| self.categories().iter().position(|known| *known == wanted);
         let place = place_of(category).or_else(|| place_of(AccessCategory::BestEffort)).unwrap_or(0);
-        self.functions().of(station, place)
+        self.functions().function(station, place)
     }
 
     /// The station that `function` belongs to.
@@ -310,7 +310,7 @@ impl Bss {
 
     /// Packets accepted by `station` and neither acknowledged nor given up.
     pub fn backlog(&self, station: StationId) -> usize {
-        self.links.holder().stations.of(station).map(Station::backlog).sum()
+        self.links.holder().stations.functions_of(station).map(Station::backlog).sum()
     }
 
     /// Verifies that all packets are accounted for, and that every waiting packet will be sent.
@@ -337,7 +337,7 @@ impl Bss {
 
     /// The functions of `station` on all links.
     fn functions_of(&self, station: StationId) -> impl Iterator<Item = &Station> {
-        self.links.cells().flat_map(move |cell| cell.stations.of(station))
+        self.links.cells().flat_map(move |cell| cell.stations.functions_of(station))
     }
 
     /// Airtime in the measured window before `now`, on the first link.
@@ -424,7 +424,7 @@ impl Bss {
     pub fn reorder_delay_us(&self, from: StationId, to: StationId) -> Histogram<u64> {
         let mut all = Histogram::new(2).expect("the library allows 2 digits");
         let numbers = self.functions();
-        let peers = self.links.holder().stations.of(to).flat_map(|function| &function.peers);
+        let peers = self.links.holder().stations.functions_of(to).flat_map(|function| &function.peers);
         for peer in peers.filter(|peer| numbers.station(peer.id) == from) {
             if let Recipient::Block(recipient) = &peer.recipient {
                 all.add(recipient.holds().histogram()).expect("the histogram grows as needed");
@@ -441,7 +441,7 @@ impl Bss {
 
     /// Most packets in one queue of a station at the same time.
     pub fn queue_peak(&self, station: StationId) -> usize {
-        let peers = self.links.holder().stations.of(station).flat_map(|function| &function.peers);
+        let peers = self.links.holder().stations.functions_of(station).flat_map(|function| &function.peers);
         peers.map(|peer| peer.originator.queue().peak()).max().unwrap_or(0)
     }
 
@@ -455,7 +455,7 @@ impl Bss {
 
     /// Packets marked instead of dropped by a station's queues, since the start.
     pub fn queue_marks(&self, station: StationId) -> u64 {
-        let peers = self.links.holder().stations.of(station).flat_map(|function| &function.peers);
+        let peers = self.links.holder().stations.functions_of(station).flat_map(|function| &function.peers);
         peers.map(|peer| peer.originator.queue().marks()).sum()
     }
 

@@ -88,7 +88,7 @@ pub struct PerCategory<T>(pub [T; 4]);
 
 impl<T: Copy> PerCategory<T> {
     /// The same `value` for all.
-    pub const fn of(value: T) -> Self {
+    pub const fn same(value: T) -> Self {
         Self([value; 4])
     }
 

@@ -4,10 +4,10 @@
 mod accounts;
 mod air_log;
 mod build;
+mod multi_user;
 mod outbox;
 mod receive;
 mod repair;
-mod round;
 mod sequence;
 mod stations;
 mod txop;
@@ -19,7 +19,8 @@ pub(crate) use self::accounts::{Accounts, even_shares};
 use self::air_log::AirLog;
 pub use self::outbox::Delivery;
 use self::outbox::Outbox;
-pub(crate) use self::sequence::{Reception, Sequence};
+use self::sequence::User;
+pub(crate) use self::sequence::{Sequence, SequenceFrame};
 pub(crate) use self::stations::Stations;
 use super::air::{Frame, Outcome, StationId};
 use super::airtime::AirtimeUse;
@@ -31,11 +32,11 @@ use super::mac::noise::Noise;
 use super::mac::originator::{Originator, Settled};
 use super::mac::peer::Peer;
 use super::mac::plan::{Outgoing, PpduPlan};
-use super::mac::protection::{Direction, Handshake, Step};
+use super::mac::protection::{Direction, Handshake};
 use super::mac::rules::Rules;
 use super::multi_link::LinkId;
 use super::ofdma::HackCarrier;
-use super::phy::{ACTION_NO_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CF_END_LEN, CTS_LEN, Mode};
+use super::phy::{ACTION_NO_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CF_END_LEN, Mode};
 use crate::packet::{Holders, PayloadClass};
 
 /// Bytes of a beacon: header 24, fixed fields 12, a short SSID, rates and common elements, FCS.
@@ -54,7 +55,7 @@ pub(crate) struct Cell {
     /// Users of the next multi-user PPDU; kept to reuse its capacity.
     users: Vec<usize>,
     /// Those of the last one; kept to reuse their capacity.
-    spare_users: Vec<round::User>,
+    spare_users: Vec<User>,
     /// When the next beacon is due.
     pub next_beacon: Option<Instant>,
     /// No gap in a reorder buffer times out before this, and no repair request is due before this.
@@ -116,7 +117,13 @@ impl Cell {
     // --- Reception --------------------------------------------------------------------------
 
     /// Draws whether a control frame of the handshake is received.
-    pub fn hears(&mut self, exchange: &Exchange, len: u32, sent_at: Instant, way: Direction) -> bool {
+    pub fn decodes_control(
+        &mut self,
+        exchange: &Exchange,
+        len: u32,
+        sent_at: Instant,
+        way: Direction,
+    ) -> bool {
         let [from, to] = self.stations.ends(exchange);
         let peer = match way {
             Direction::Forward => &mut from.peers[exchange.peer()],
@@ -125,16 +132,16 @@ impl Cell {
                 &mut to.peers[back]
             }
         };
-        peer.hears(len, sent_at)
+        peer.decodes(len, sent_at)
     }
 
     /// Receives the frames of a finished PPDU that arrived. Returns true if any did.
     pub fn receive(&mut self, exchange: &Exchange) -> bool {
         let before = self.outbox.delivered.len();
         let bytes_before = self.stations[exchange.from].counters.arrived_bytes;
-        let heard = match exchange.outgoing {
-            Outgoing::Request { peer, .. } => self.receive_request(exchange, peer),
-            Outgoing::Ask { peer } => self.receive_ask(exchange, peer),
+        let any_arrived = match exchange.outgoing {
+            Outgoing::BlockAckRequest { peer, .. } => self.receive_block_ack_request(exchange, peer),
+            Outgoing::RepairRequest { peer } => self.receive_repair_request(exchange, peer),
             Outgoing::Data { peer, .. } => self.receive_data(exchange, peer),
         };
         let arrived = (self.outbox.delivered.len() - before) as u64;
@@ -142,16 +149,16 @@ impl Cell {
         station.counters.arrived += arrived;
         let bytes = station.counters.arrived_bytes - bytes_before;
         station.peers[exchange.peer()].log.arrived(arrived, bytes);
-        heard
+        any_arrived
     }
 
-    fn receive_request(&mut self, exchange: &Exchange, peer: usize) -> bool {
+    fn receive_block_ack_request(&mut self, exchange: &Exchange, peer: usize) -> bool {
         let sender = &mut self.stations[exchange.from].peers[peer];
         let start = sender.originator.window_start();
         let mode = sender.originator.control_mode;
-        let arrived = sender.hears(BLOCK_ACK_REQUEST_LEN, exchange.start);
+        let arrived = sender.decodes(BLOCK_ACK_REQUEST_LEN, exchange.start);
         if arrived {
-            self.take_request(exchange, exchange.end);
+            self.advance_window(exchange, exchange.end);
         }
         let outcome = if arrived { Outcome::Received } else { Outcome::Errored };
         self.air.record(exchange, mode, outcome, Frame::BlockAckReq { start });
@@ -159,7 +166,7 @@ impl Cell {
     }
 
     /// The recipient of `exchange` learns at `at` the start of its sender's window.
-    fn take_request(&mut self, exchange: &Exchange, at: Instant) {
+    fn advance_window(&mut self, exchange: &Exchange, at: Instant) {
         let [from, to] = self.stations.ends(exchange);
         let back = to.peer_index(exchange.from);
         let recipients = to.peers[back].recipient.each_stream();
@@ -180,14 +187,14 @@ impl Cell {
         if early.mpdus == 0 {
             self.air.begin_ppdu();
         }
-        if exchange.is_unanswered() || self.stations.originator(exchange).has_stream_queues() {
+        if exchange.is_no_ack() || self.stations.originator(exchange).has_stream_queues() {
             return self.receive_each(exchange, peer);
         }
         let [from, to] = self.stations.ends(exchange);
         let back = to.peer_index(exchange.from);
         let recipient = &mut to.peers[back].recipient;
         let sender = &mut from.peers[peer];
-        let mut heard = early.is_heard;
+        let mut any_arrived = early.any_arrived;
         sender.originator.renew_more_data();
         let plan = sender.originator.plan();
         let mut left = plan.mpdus - early.mpdus;
@@ -197,7 +204,7 @@ impl Cell {
             noise.use_rate(plan.rate);
         }
         let unheard = sender.noise.as_mut().is_some_and(Noise::hides_data) || sender.is_away(exchange.start);
-        let is_clear = exchange.is_clear(exchange.start)
+        let is_clear = exchange.start >= exchange.clear_from
             && sender.noise.is_none()
             && sender.data_loss.is_none()
             && early.mpdus == 0;
@@ -214,7 +221,7 @@ impl Cell {
             taken = recipient.receive_in_order(mpdus, &mut self.holders, pass_up);
             let took_all = taken == plan.mpdus as usize;
             from.counters.arrived_bytes += bytes + if took_all { u64::from(last) } else { 0 };
-            heard = taken > 0;
+            any_arrived = taken > 0;
         }
         let (before, mut arrived_bytes) = (self.outbox.delivered.len(), 0);
         for mpdu in sender.originator.in_flight().skip(taken) {
@@ -227,8 +234,8 @@ impl Cell {
             let lost = sender.data_loss.takes() || noisy;
             let starts_at = exchange.start + sender.originator.mode.time_before(bytes_before);
             bytes_before += sender.originator.subframe_len(mpdu.len);
-            let errored = lost || !exchange.is_clear(starts_at);
-            heard |= !errored;
+            let errored = lost || starts_at < exchange.clear_from;
+            any_arrived |= !errored;
             let outcome = if errored { Outcome::Errored } else { Outcome::Received };
             self.air.record_mpdu(exchange, &sender.originator, (mpdu, left == 0), outcome, &mut self.holders);
             if !errored {
@@ -245,7 +252,7 @@ impl Cell {
         };
         let gap_ends = recipient.gap_since().map(|since| since + self.rules.config.reorder_timeout);
         self.reorder_check = earliest(self.reorder_check, gap_ends);
-        heard
+        any_arrived
     }
 
     /// Passes up MPDUs that have waited behind a gap for too long.
@@ -277,34 +284,34 @@ impl Cell {
             station.counters.arrived_bytes += bytes;
             station.peers[peer].log.arrived(1, bytes);
         }
-        self.ask_for_repair(at);
+        self.request_repairs(at);
     }
 
     // --- Answers ----------------------------------------------------------------------------
 
-    /// Builds the acknowledgment, and writes the bytes to append to `appended`: at most `room` if its length is fixed.
-    pub fn answer(&mut self, exchange: &Exchange, room: Option<usize>, appended: &mut Vec<u8>) -> Answer {
+    /// The acknowledgment of the data of `user` is sent next, with the bytes appended to it: at most `room` if its length is fixed.
+    fn acknowledge(&mut self, user: &mut User, room: Option<usize>) {
+        let User { exchange: Some(exchange), appended, .. } = user else { return };
         let [from, to] = self.stations.ends(exchange);
         let back = to.peer_index(exchange.from);
         to.counters.link_acks += 1;
         appended.clear();
         let sender = &from.peers[exchange.peer()];
-        let (heard, more_data, sync) = seen_by_recipient(&exchange.outgoing, sender);
+        let (solicited_by, more_data, sync) = seen_by_recipient(&exchange.outgoing, sender);
         let control = &sender.originator.control_mode;
-        let mut exchange = *exchange;
-        let mut holds_more = false;
         // A client with one radio exchanges frames on one link at a time, as if it had one.
         let has_one_radio = sender.originator.gate.padding.is_some();
         let link = if has_one_radio { LinkId::FIRST } else { sender.originator.role.link };
         let overlaps = !to.peers[back].originator.upper.appending.without(link).is_empty();
-        let solicited = Solicited { by: heard, sync, overlaps };
+        let solicited = Solicited { by: solicited_by, sync, overlaps };
+        user.holds_more = false;
         if let Some(response) = to.hook.link_ack(link, back, solicited, room, appended) {
             let (function, from) = (exchange.to, exchange.from);
-            holds_more = response.holds_more;
+            user.holds_more = response.holds_more;
             self.outbox.interrupts.push_back(Interrupt::Received {
                 function,
                 from,
-                heard,
+                heard: solicited_by,
                 more_data,
                 response,
             });
@@ -319,12 +326,14 @@ impl Cell {
             to.counters.augmented_within_aifs += u64::from(longer <= self.rules.phy.aifs());
         }
         let peer = &mut to.peers[back];
-        let Originator { role, upper, .. } = &mut peer.originator;
-        if bytes > 0 && role.is_one_of_several {
-            upper.appending = upper.appending.with(role.link);
+        let originator = &mut peer.originator;
+        if bytes > 0 && originator.role.is_one_of_several {
+            originator.upper.appending = originator.upper.appending.with(originator.role.link);
         }
         if let (Some(noise), Outgoing::Data { .. }) = (&mut peer.noise, &exchange.outgoing) {
-            noise.answer_rate(sender.originator.plan().rate);
+            // To triggered data the access point responds at a rate of its own.
+            let data_rate = sender.originator.plan().rate;
+            noise.use_response_rate(if user.adapts { originator.steady_rate() } else { data_rate });
         }
         // A separate MPDU may be lost alone.
         let is_behind = bytes > 0 && exchange.carrier(&self.rules) == HackCarrier::OwnMpdu;
@@ -334,8 +343,7 @@ impl Cell {
         let mut lens = std::iter::once(exchange.response_len(inside)).chain(behind);
         let noisy = noise.is_some_and(|noise| lens.any(|len| noise.takes_control(len)));
         let lost_behind = is_behind && peer.link_ack_loss.takes();
-        let lost = peer.link_ack_loss.takes() || lost_behind || noisy || peer.is_away(exchange.response_at);
-        Answer { exchange, lost, holds_more }
+        user.lost = peer.link_ack_loss.takes() || lost_behind || noisy || peer.is_away(exchange.response_at);
     }
 
     // --- Outcome ----------------------------------------------------------------------------
@@ -355,8 +363,8 @@ impl Cell {
         let [from, to] = self.stations.ends(exchange);
         let back = to.peer_index(exchange.from);
         let block_ack = match &mut to.peers[back].recipient {
-            Recipient::Block(recipient) if exchange.asks_for_block_ack() => Some(recipient.block_ack()),
-            streams @ Recipient::Streams(_) if exchange.asks_for_block_ack() => Some(streams.scoreboard()),
+            Recipient::Block(recipient) if exchange.solicits_block_ack() => Some(recipient.block_ack()),
+            streams @ Recipient::Streams(_) if exchange.solicits_block_ack() => Some(streams.scoreboard()),
             _ => None,
         };
         let Originator { role, upper, .. } = &mut to.peers[back].originator;
@@ -370,7 +378,9 @@ impl Cell {
         }
         let holders = &mut self.holders;
         let settled = match block_ack {
-            None if exchange.asks_for_repair() => originator.asked(),
+            None if matches!(exchange.outgoing, Outgoing::RepairRequest { .. }) => {
+                originator.repair_requested()
+            }
             _ if originator.has_stream_queues() => {
                 let recipients = to.peers[back].recipient.each_stream();
                 originator.acknowledged_by_stream(recipients, retry_limit, oldest, holders)
@@ -402,10 +412,10 @@ impl Cell {
     /// A PPDU of unacknowledged data has ended. Its sender does not wait for a response, discards the MPDUs whether or
     /// not they arrived, and uses the contention window of a success, because it cannot detect a failure (802.11-2020
     /// clause 10.3.2.14).
-    pub fn settle_unanswered(&mut self, exchange: &Exchange) {
+    pub fn settle_no_ack(&mut self, exchange: &Exchange) {
         let peer = exchange.peer();
         let station = &mut self.stations[exchange.from];
-        let sent = station.peers[peer].originator.sent_unanswered(exchange.end, &mut self.holders);
+        let sent = station.peers[peer].originator.settle_no_ack(exchange.end, &mut self.holders);
         station.counters.unacknowledged += u64::from(sent);
         station.spend_airtime(peer, exchange);
         station.contention.succeeded();
@@ -415,8 +425,8 @@ impl Cell {
     /// No acknowledgment arrived; the sender notices at `noticed_at`, and `next_idle` is the idle period that begins
     /// for it.
     pub fn fail(&mut self, exchange: &Exchange, noticed_at: Instant, next_idle: u64) {
-        if exchange.is_unanswered() {
-            self.settle_unanswered(exchange);
+        if exchange.is_no_ack() {
+            self.settle_no_ack(exchange);
             return;
         }
         let oldest = self.rules.oldest_allowed(noticed_at);
@@ -431,12 +441,12 @@ impl Cell {
         }
         let holders = &mut self.holders;
         let settled = match exchange.outgoing {
-            Outgoing::Request { .. } => {
+            Outgoing::BlockAckRequest { .. } => {
                 peer.originator.settle_streams(|stream| stream.request_missed(retry_limit, holders))
             }
-            Outgoing::Ask { .. } => peer.originator.asked(),
+            Outgoing::RepairRequest { .. } => peer.originator.repair_requested(),
             // A response to a trigger is sent again, possibly in a single-user PPDU.
-            Outgoing::Data { .. } if exchange.asks_for_block_ack() && !exchange.is_triggered() => {
+            Outgoing::Data { .. } if exchange.solicits_block_ack() && !exchange.is_triggered() => {
                 peer.originator.block_ack_missed();
                 Settled::default()
             }
@@ -445,12 +455,6 @@ impl Cell {
             }
         };
         self.end_failed(exchange, settled, noticed_at, next_idle);
-    }
-
-    /// The acknowledgment of a PPDU did not arrive in time.
-    pub fn time_out(&mut self, exchange: &Exchange, next_idle: u64) {
-        let timeout = self.rules.ack_timeout(self.stations.control_mode(exchange));
-        self.fail(exchange, exchange.end + timeout, next_idle);
     }
 
     /// No CTS arrived, or none was understood by `heard_until`. The sender notices, and `next_idle` is the idle period
@@ -465,7 +469,7 @@ impl Cell {
         station.counters.icf_failures += u64::from(originator.gate.padding.is_some());
         let (retry_limit, holders) = (self.rules.config.retry_limit, &mut self.holders);
         let settled = match exchange.outgoing {
-            Outgoing::Request { .. } => originator.request_missed(retry_limit, holders),
+            Outgoing::BlockAckRequest { .. } => originator.request_missed(retry_limit, holders),
             _ => originator.settle_streams(|stream| stream.rts_missed(limit, holders)),
         };
         self.end_failed(exchange, settled, noticed_at, next_idle);
@@ -509,12 +513,6 @@ impl Cell {
         self.rules.protection_mode(&originator.mode, &originator.control_mode)
     }
 
-    /// Duration of a CTS within `exchange`, and the time to detect it.
-    pub fn cts_duration(&self, exchange: &Exchange) -> Duration {
-        let mode = self.handshake_mode(exchange);
-        mode.ppdu_duration(CTS_LEN) + mode.rx_start_delay()
-    }
-
     /// The handshake of `exchange` has ended, and its data follows after a SIFS.
     pub fn handshake_done(&mut self, exchange: &Exchange) {
         if exchange.handshake == Handshake::Rts {
@@ -524,32 +522,17 @@ impl Cell {
         }
     }
 
-    /// Records a handshake frame of `exchange`, if frames are recorded.
-    pub fn record_handshake(&mut self, exchange: &Exchange, step: Step, outcome: Outcome) {
-        let originator = self.stations.originator(exchange);
-        self.air.record_handshake(exchange, originator, &self.rules, step, outcome);
-    }
-
     /// Duration of a CF-End, sent in the response mode of the two.
     pub fn cf_end_duration(&self, exchange: &Exchange) -> Duration {
         self.stations.control_mode(exchange).ppdu_duration(CF_END_LEN)
     }
 
-    /// The TXOP holder of `exchange` sends a CF-End at `at`; returns when it ends.
-    pub fn send_cf_end(&mut self, exchange: &Exchange, at: Instant) -> Instant {
-        let until = at + self.cf_end_duration(exchange);
+    /// The TXOP holder of `exchange` sends a CF-End in this `span`.
+    fn send_cf_end(&mut self, exchange: &Exchange, span: [Instant; 2]) {
         let transmitter = exchange.holder();
         self.stations[transmitter].counters.cf_ends += 1;
         let mode = *self.stations.control_mode(exchange);
-        self.air.record_broadcast(
-            transmitter,
-            [at, until],
-            mode,
-            Duration::ZERO,
-            Outcome::Received,
-            Frame::CfEnd,
-        );
-        until
+        self.air.record_broadcast(transmitter, span, mode, Duration::ZERO, Outcome::Received, Frame::CfEnd);
     }
 
     /// Sends a beacon at `at` and schedules the next one; returns when it ends.
@@ -566,29 +549,20 @@ impl Cell {
     }
 }
 
-/// An acknowledgment that is being sent.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Answer {
-    /// The exchange it belongs to, including its length.
-    pub exchange: Exchange,
-    /// It will not be received.
-    pub lost: bool,
-    /// Its sender has more to append than there was room for.
-    pub holds_more: bool,
-}
-
 /// `outgoing` as its recipient sees it: kind, More Data, SYNC.
 fn seen_by_recipient(outgoing: &Outgoing, peer: &Peer) -> (SolicitedBy, bool, bool) {
     match outgoing {
-        Outgoing::Request { .. } | Outgoing::Ask { .. } => (SolicitedBy::BlockAckRequest, false, false),
+        Outgoing::BlockAckRequest { .. } | Outgoing::RepairRequest { .. } => {
+            (SolicitedBy::BlockAckRequest, false, false)
+        }
         Outgoing::Data { .. } => {
             let plan = peer.originator.plan();
             let mut numbers = peer.originator.in_flight().map(|mpdu| mpdu.sequence);
-            let heard = match plan.mpdus {
+            let solicited_by = match plan.mpdus {
                 1 => SolicitedBy::Single { sequence: numbers.next().unwrap_or_default() },
                 _ => SolicitedBy::Ampdu,
             };
-            (heard, plan.more_data, plan.sync)
+            (solicited_by, plan.more_data, plan.sync)
         }
     }
 }

@@ -91,7 +91,7 @@ pub struct DirectLink {
 
 impl DirectLink {
     /// Those of `links` on which `station` sends, in their order.
-    pub fn of(links: &[Self], station: StationId) -> impl Iterator<Item = &Self> {
+    pub fn from_station(links: &[Self], station: StationId) -> impl Iterator<Item = &Self> {
         links.iter().filter(move |link| link.from == station)
     }
 }
@@ -228,7 +228,7 @@ pub struct BothWays<T> {
 
 impl<T: Copy + PartialEq> BothWays<T> {
     /// `value` in both directions.
-    pub const fn of(value: T) -> Self {
+    pub const fn same(value: T) -> Self {
         Self { down: value, up: value }
     }
 
@@ -388,7 +388,7 @@ impl BssConfig {
     pub fn new(standard: Standard, stations: Vec<StationConfig>) -> Self {
         Self {
             standard,
-            variant: Variant::of(standard),
+            variant: Variant::for_standard(standard),
             stations,
             categories: vec![AccessCategory::BestEffort],
             ap_edca: PerCategory::default(),

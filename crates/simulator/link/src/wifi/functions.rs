@@ -45,7 +45,7 @@ impl Functions {
     }
 
     /// The function of `station` for the category in `place` among those in use.
-    pub const fn of(self, station: StationId, place: usize) -> FunctionId {
+    pub const fn function(self, station: StationId, place: usize) -> FunctionId {
         FunctionId(station.0 + place as u16 * self.stations)
     }
 
@@ -72,8 +72,9 @@ impl Functions {
         if station == StationId::AP {
             return Peers::Clients { access_point, count: self.stations - 1 };
         }
-        let clients: Vec<_> =
-            DirectLink::of(direct, station).map(|link| self.of(link.to, self.place(function))).collect();
+        let clients: Vec<_> = DirectLink::from_station(direct, station)
+            .map(|link| self.function(link.to, self.place(function)))
+            .collect();
         if clients.is_empty() {
             return Peers::AccessPoint(access_point);
         }
@@ -159,7 +160,7 @@ mod tests {
         assert_eq!(functions.all().map(FunctionId::index).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
         for station in (0..3).map(StationId) {
             let own: Vec<_> = functions.of_station(station).collect();
-            assert_eq!(own, [functions.of(station, 0), functions.of(station, 1)]);
+            assert_eq!(own, [functions.function(station, 0), functions.function(station, 1)]);
             assert!(own.iter().all(|id| functions.station(*id) == station));
             assert_eq!(own[0].index(), station.index(), "the first has the number of its station");
         }
@@ -170,10 +171,10 @@ mod tests {
         let functions = Functions::new(3, 2);
         for place in 0..2 {
             for station in (0..3).map(StationId) {
-                let peers = functions.peers(functions.of(station, place), &[]);
+                let peers = functions.peers(functions.function(station, place), &[]);
                 let expected: &[u16] = if station == StationId::AP { &[1, 2] } else { &[0] };
                 let expected: Vec<_> =
-                    expected.iter().map(|peer| functions.of(StationId(*peer), place)).collect();
+                    expected.iter().map(|peer| functions.function(StationId(*peer), place)).collect();
                 assert_eq!(peers.iter().collect::<Vec<_>>(), expected);
                 assert!(peers.iter().enumerate().all(|(index, peer)| peers.index(peer) == index));
                 let contained: Vec<_> = functions.all().filter(|id| peers.contains(*id)).collect();
@@ -191,13 +192,12 @@ mod tests {
         let direct: Vec<_> = [(1, 3), (3, 1), (3, 2), (2, 3)]
             .map(|(from, to)| DirectLink { from: StationId(from), to: StationId(to), link: link.clone() })
             .into();
-        let of = |station, place| functions.peers(functions.of(StationId(station), place), &direct);
         for place in 0..2 {
             let expected = |stations: &[u16]| -> Vec<_> {
-                stations.iter().map(|station| functions.of(StationId(*station), place)).collect()
+                stations.iter().map(|station| functions.function(StationId(*station), place)).collect()
             };
             for (station, peers) in [(0, &[1, 2, 3][..]), (1, &[0, 3]), (2, &[0, 3]), (3, &[0, 1, 2])] {
-                let own = of(station, place);
+                let own = functions.peers(functions.function(StationId(station), place), &direct);
                 assert_eq!(own.iter().collect::<Vec<_>>(), expected(peers), "of {station}");
                 assert!(own.iter().enumerate().all(|(index, peer)| own.index(peer) == index));
                 let contained: Vec<_> = functions.all().filter(|id| own.contains(*id)).collect();

@@ -118,12 +118,12 @@ impl TcpOver<'_> {
             let waiting = outstanding.iter().filter(|attempts| attempts.is_some()).count();
             let new = (window - outstanding.len()).min((most as usize).saturating_sub(waiting));
             outstanding.extend(std::iter::repeat_n(Some(0), new));
-            let heard = draws.next() < header;
+            let header_arrived = draws.next() < header;
             let (mut sent, mut arrived) = (0, 0);
             for mpdu in outstanding.iter_mut().filter(|attempts| attempts.is_some()).take(most as usize) {
                 sent += 1;
                 let attempts = mpdu.map_or(0, |attempts| attempts + 1);
-                if heard && draws.next() < body {
+                if header_arrived && draws.next() < body {
                     arrived += 1;
                     *mpdu = None;
                 } else {
@@ -182,7 +182,7 @@ impl TcpOver<'_> {
         if arrived == 0 {
             return data;
         }
-        let contest = Contest::of(cw(0));
+        let contest = Contest::new(cw(0));
         // At most one ACK per two packets.
         let acks = arrived as f64 / 2.0;
         let answers = (1.0 / contest.exchanges).min(acks);
@@ -211,7 +211,7 @@ struct Contest {
 }
 
 impl Contest {
-    fn of(cw: u64) -> Self {
+    fn new(cw: u64) -> Self {
         let slots = (cw + 1) as f64;
         let exchanges = libm::pow(1.0 + 1.0 / slots, slots) - 1.0;
         Self { exchanges, collides: exchanges / slots }

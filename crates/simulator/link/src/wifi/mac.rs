@@ -23,6 +23,7 @@ pub(crate) mod rules;
 pub(crate) mod sent_buffer;
 pub(crate) mod station;
 mod streams;
+pub(crate) mod triggered_rates;
 pub(crate) mod upper;
 
 /// Sequence numbers count modulo 4096 (802.11-2020 clause 9.2.4.4.2).

@@ -16,9 +16,9 @@ use self::carrier_sense::CarrierSense;
 use self::transmission::Transmission;
 use super::air::StationId;
 use super::airtime::AirtimeUse;
-use super::cell::{Cell, Sequence, earliest, even_shares};
+use super::cell::{Cell, Sequence, SequenceFrame, earliest, even_shares};
 use super::functions::FunctionId;
-use super::mac::exchange::{Exchange, Part};
+use super::mac::exchange::Exchange;
 use super::mac::rules::Rules;
 use crate::packet::PayloadClass;
 
@@ -67,14 +67,19 @@ impl Medium {
         }
         self.sense.refresh(cell, at);
         if !self.sense.is_common() {
-            while let Some(index) = self.transmissions.iter().position(|own| !own.is_on_air && own.at <= at) {
+            while let Some(index) = self
+                .transmissions
+                .iter()
+                .position(|transmission| !transmission.is_on_air && transmission.at <= at)
+            {
                 self.begin_frame(cell, index);
             }
             self.sense.refresh(cell, at);
         }
         // A beacon goes before data: it waits only PIFS and has no backoff.
         if self.sense.beacon_at(cell).is_some_and(|beacon| beacon <= at) {
-            self.begin(cell, None, at);
+            self.transmissions.push(Transmission::new(None, at));
+            self.begin_frame(cell, self.transmissions.len() - 1);
             self.sense.refresh(cell, at);
         }
         if self.sense.next_access().is_some_and(|access| access <= at) {
@@ -86,12 +91,12 @@ impl Medium {
 
     /// The transmission whose frame ended first by `at`, and when.
     fn first_ended(&self, at: Instant) -> Option<(usize, Instant)> {
-        let has_ended = |own: &Transmission| own.is_on_air && own.until <= at;
+        let has_ended = |transmission: &Transmission| transmission.is_on_air && transmission.until <= at;
         match self.transmissions.as_slice() {
-            [own] => has_ended(own).then_some((0, own.until)),
+            [transmission] => has_ended(transmission).then_some((0, transmission.until)),
             all => {
-                let ended = all.iter().enumerate().filter(|(_, own)| has_ended(own));
-                ended.map(|(index, own)| (index, own.until)).min_by_key(|(_, until)| *until)
+                let ended = all.iter().enumerate().filter(|(_, transmission)| has_ended(transmission));
+                ended.map(|(index, transmission)| (index, transmission.until)).min_by_key(|(_, until)| *until)
             }
         }
     }
@@ -102,14 +107,16 @@ impl Medium {
         if self.sense.is_common() {
             // Frames that end before the last change nothing until then.
             self.next = match self.transmissions.as_slice() {
-                [own] => Some(own.until),
-                all => all.iter().map(|own| own.until).max(),
+                [transmission] => Some(transmission.until),
+                all => all.iter().map(|transmission| transmission.until).max(),
             };
             if let Some(until) = self.next {
                 self.book(cell, until, None);
             }
         } else {
-            let events = self.transmissions.iter().map(|own| if own.is_on_air { own.until } else { own.at });
+            let events = self.transmissions.iter().map(|transmission| {
+                if transmission.is_on_air { transmission.until } else { transmission.at }
+            });
             self.next = events.min();
         }
     }
@@ -130,35 +137,33 @@ impl Medium {
 
     /// Functions whose backoff ended at `at` transmit; those of several stations collide.
     fn access(&mut self, cell: &mut Cell, at: Instant) {
-        let mut winners = self.sense.access(cell, at);
-        cell.accounts.accesses += u64::from(!winners.is_empty());
-        // In their order.
-        winners.reverse();
-        while let Some(sequence) = winners.pop() {
-            self.sense.set_engaged(cell, &sequence, true);
-            self.begin(cell, Some(sequence), at);
+        let before = self.transmissions.len();
+        self.sense.access(cell, at, &mut self.transmissions);
+        let begun = &mut self.transmissions[before..];
+        cell.accounts.accesses += u64::from(!begun.is_empty());
+        if begun.len() > 1 {
+            // Where time does not divide evenly, the remainder is not that of a multi-user sequence.
+            begun.sort_by_key(Transmission::is_multi_user);
         }
-        self.sense.winners = winners;
-        if let Some(Transmission { sequence: Some(Sequence::Round(round)), .. }) = self.sole() {
-            round.book_first(cell, at);
+        let accounts = begun.iter().filter_map(|transmission| transmission.sequence.as_ref());
+        cell.accounts.charge_wait(&mut cell.stations, accounts.map(Sequence::account));
+        for index in before..self.transmissions.len() {
+            if let Some(sequence) = &self.transmissions[index].sequence {
+                self.sense.set_engaged(cell, sequence, true);
+            }
+            self.begin_frame(cell, index);
         }
         self.sense.refresh(cell, at);
     }
 
     // --- Frames -----------------------------------------------------------------------------
 
-    /// `sequence`, or a beacon, begins at `at`.
-    fn begin(&mut self, cell: &mut Cell, sequence: Option<Sequence>, at: Instant) {
-        self.transmissions.push(Transmission::new(sequence, at));
-        self.begin_frame(cell, self.transmissions.len() - 1);
-    }
-
     /// The next frame of the transmission at `index` begins: at each station that hears it and another one, the two corrupt
     /// each other.
     fn begin_frame(&mut self, cell: &mut Cell, index: usize) {
         let new = &mut self.transmissions[index];
         let until = match &new.sequence {
-            Some(sequence) => cell.begin_frame(sequence, new.at),
+            Some(sequence) => sequence.begin_frame(cell),
             None => cell.send_beacon(new.at),
         };
         new.begin(until);
@@ -183,20 +188,23 @@ impl Medium {
             transmission.capture(cell, capture);
         }
         sense.end_frame(transmission, cell.rules.config.eifs);
-        let reception = transmission.receive(cell, sense, at);
+        let ready = transmission.receive(cell, sense, at);
         let Transmission { sequence: Some(sequence), perceived, overlapped, .. } = transmission else {
             self.end(index);
             return;
         };
-        let reserved_until = sequence.reserves_until(cell, at);
-        let receiver = if sense.is_common() { None } else { sequence.receiver(cell) };
+        // Where all hear all, it matters only for the last frame.
+        let is_early = !sense.is_common() || sequence.is_multi_user();
+        let early = is_early.then(|| (sequence.reserves_until(cell), sequence.receiver()));
         let next_idle = sense.next_idle(cell, sequence.holder());
         sense.set_engaged(cell, sequence, false);
-        let follows = cell.frame_ended(sequence, reception, (at, next_idle));
-        let is_last = follows.is_none() && !*overlapped;
-        if reserved_until.is_none_or(|until| until > at) && (is_last || !sense.is_common()) {
-            let txop_ends = if follows.is_none() { sequence.txop_ends() } else { None };
-            sense.reserve(cell, perceived, (reserved_until, at), receiver, txop_ends);
+        let follows = sequence.frame_ended(cell, ready, next_idle);
+        if !sense.is_common() || follows.is_none() && !*overlapped {
+            let (until, receiver) = early.unwrap_or_else(|| (sequence.reserves_until(cell), None));
+            if until.is_none_or(|until| until > at) {
+                let txop_ends = if follows.is_none() { sequence.txop_ends() } else { None };
+                sense.reserve(cell, perceived, (until, at), receiver, txop_ends);
+            }
         }
         sense.begin_contending(cell, at);
         let Some(next) = follows else {
@@ -224,18 +232,18 @@ impl Medium {
     /// The transmissions that use the channel: those on the air, or else those due, to which the gaps between their frames
     /// belong.
     fn charged(&self) -> impl Iterator<Item = &Transmission> + Clone {
-        let is_quiet = self.transmissions.iter().all(|own| !own.is_on_air);
-        self.transmissions.iter().filter(move |own| own.is_on_air || is_quiet)
+        let is_quiet = self.transmissions.iter().all(|transmission| !transmission.is_on_air);
+        self.transmissions.iter().filter(move |transmission| transmission.is_on_air || is_quiet)
     }
 
     /// The only one of these, if no other frame overlaps it.
     fn sole(&self) -> Option<&Transmission> {
         let sole = match self.transmissions.as_slice() {
             [] => None,
-            [own] => Some(own),
+            [transmission] => Some(transmission),
             _ => self.charged().next().filter(|_| self.charged().count() == 1),
         };
-        sole.filter(|own| !own.overlapped)
+        sole.filter(|transmission| !transmission.overlapped)
     }
 
     /// Books the time up to `until`; `newcomer` is counted as without traffic, because it had none until now.
@@ -249,19 +257,15 @@ impl Medium {
     fn book_unbooked(&self, cell: &mut Cell, until: Instant, newcomer: Option<FunctionId>) {
         let beacon = (StationId::AP.first_function(), PayloadClass::Data);
         match self.sole() {
-            Some(Transmission { sequence: Some(Sequence::Exchange(exchange)), .. }) => {
-                cell.book_frame(exchange, until);
-            }
-            // It accounts for itself.
-            Some(Transmission { sequence: Some(Sequence::Round(_)), .. }) => {}
+            Some(Transmission { sequence: Some(sequence), .. }) => sequence.book(cell, until),
             Some(_) => cell.charge(beacon.0, beacon.1, AirtimeUse::Beacon, until),
             None if self.transmissions.is_empty() => {
                 cell.accounts.book_idle(self.sense.idle_use(cell, newcomer), until);
             }
             None => {
                 let spent = cell.accounts.book(AirtimeUse::Collision, until);
-                for (own, share) in self.charged().zip(even_shares(spent, self.charged().count())) {
-                    let (station, class) = own.sequence.as_ref().map_or(beacon, Sequence::account);
+                for (transmission, share) in self.charged().zip(even_shares(spent, self.charged().count())) {
+                    let (station, class) = transmission.sequence.as_ref().map_or(beacon, Sequence::account);
                     cell.stations[station].airtime.spend(class, AirtimeUse::Collision, share);
                 }
             }
@@ -284,21 +288,21 @@ impl Medium {
 
     /// The exchange whose data is on the air without a collision.
     pub fn data_on_air(&self) -> Option<&Exchange> {
-        self.on_air().find(|(part, _)| *part == Some(Part::Data)).map(|(_, exchange)| exchange)
+        self.on_air().find(|(frame, _)| *frame == Some(SequenceFrame::Data)).map(|(_, exchange)| exchange)
     }
 
     /// The exchanges whose frames are on the air, with the frame where there is no collision.
-    pub fn on_air(&self) -> impl Iterator<Item = (Option<Part>, &Exchange)> {
-        self.transmissions.iter().filter_map(|own| {
-            let exchange = own.sequence.as_ref()?.exchange()?;
-            Some(((!own.overlapped).then_some(exchange.part), exchange))
+    pub fn on_air(&self) -> impl Iterator<Item = (Option<SequenceFrame>, &Exchange)> {
+        self.transmissions.iter().filter_map(|transmission| {
+            let sequence = transmission.sequence.as_ref()?;
+            Some(((!transmission.overlapped).then_some(sequence.frame), sequence.only_exchange()?))
         })
     }
 
     /// The station whose frame is on the air without a collision, beacons included.
     pub fn transmitter(&self, cell: &Cell) -> Option<StationId> {
         let Some(sequence) = &self.sole()?.sequence else { return Some(StationId::AP) };
-        sequence.exchange().map(|exchange| cell.stations.station_of(exchange.transmitter()))
+        sequence.transmitters().next().map(|function| cell.stations.station_of(function))
     }
 
     /// When the backoff of `function` ends if the medium stays idle; `None` if it is busy.
@@ -317,7 +321,8 @@ impl Medium {
     /// # Errors
     /// Names a station that has packets but no pending event.
     pub fn check(&self, cell: &Cell, holder: &Cell) -> Result<(), String> {
-        let sequences = || self.transmissions.iter().filter_map(|own| own.sequence.as_ref());
+        let sequences =
+            || self.transmissions.iter().filter_map(|transmission| transmission.sequence.as_ref());
         for station in cell.stations.iter() {
             let engaged = sequences().any(|sequence| sequence.engages(station.id));
             station.check_turn(&holder.stations[station.id], station.transmitting || engaged)?;

@@ -57,6 +57,11 @@ impl OfdmaConfig {
         scheduler: None,
     };
 
+    /// Whether the access point finds the rates of triggered PPDUs, because clients hardly contend.
+    pub(crate) fn adapts_triggered_rates(&self) -> bool {
+        self.triggers != Triggers::Off && self.mu_edca != MuEdca::Off
+    }
+
     /// Most OFDM symbols in a response to a TRS Control field: UL Data Symbols has five bits (802.11ax-2021 clause
     /// 9.2.4.6a.1).
     pub(crate) const TRS_SYMBOLS: u64 = 32;
@@ -65,7 +70,7 @@ impl OfdmaConfig {
 
     /// Highest MCS of Block Acks that clients send together. Data after one is sent at its usual rate, and its Block
     /// Ack too.
-    pub fn answer_mcs(&self) -> u8 {
+    pub fn response_mcs(&self) -> u8 {
         match self.acknowledgment {
             MuAcknowledgment::Cascade => u8::MAX,
             MuAcknowledgment::TriggeredResponseScheduling => self.block_ack_mcs.min(Self::TRS_MCS),

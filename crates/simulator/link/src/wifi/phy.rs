@@ -81,7 +81,7 @@ impl Standard {
 
     /// Timing and limits in the default variant.
     pub const fn phy(self) -> &'static Phy {
-        self.phy_as(Variant::of(self))
+        self.phy_as(Variant::for_standard(self))
     }
 
     /// Timing and limits in `variant`; variants differ in these only at 2.4 GHz.
@@ -185,7 +185,7 @@ pub struct Variant {
 impl Variant {
     /// The default variant of `standard`: the long preamble, which every receiver supports; for 802.11g, no stations of
     /// 802.11b.
-    pub const fn of(standard: Standard) -> Self {
+    pub const fn for_standard(standard: Standard) -> Self {
         let (slot, basic_rates) = match standard {
             Standard::B => (SlotTime::Long, BasicRates::Dsss),
             _ => (SlotTime::Short, BasicRates::Ofdm),
@@ -274,7 +274,7 @@ impl Phy {
         cw_min: 15,
         cw_max: 1023,
         aggregation: None,
-        variant: Variant::of(Standard::A),
+        variant: Variant::for_standard(Standard::A),
     };
 
     /// 802.11-2020 tables 15-5 and 16-4, by preamble: long, short.
@@ -286,7 +286,7 @@ impl Phy {
             slot: Duration::from_micros(20),
             sifs: Duration::from_micros(10),
             cw_min: 31,
-            variant: Variant { preamble, ..Variant::of(Standard::B) },
+            variant: Variant { preamble, ..Variant::for_standard(Standard::B) },
             ..Self::A
         }
     }
@@ -358,7 +358,7 @@ impl Phy {
             // The delimiter's length field has 12 bits (clauses 9.7.1 and 10.12.2).
             mpdu: 4_095,
         }),
-        variant: Variant::of(Standard::N),
+        variant: Variant::for_standard(Standard::N),
         ..Self::A
     };
 
@@ -373,7 +373,7 @@ impl Phy {
             // The middle of three sizes that receivers may announce (clause 9.4.2.157.2).
             mpdu: 7_991,
         }),
-        variant: Variant::of(Standard::Ac),
+        variant: Variant::for_standard(Standard::Ac),
         ..Self::N
     };
 
@@ -388,7 +388,7 @@ impl Phy {
             single: SingleMpdu::Delimited,
             mpdu: 11_454,
         }),
-        variant: Variant::of(Standard::Ax),
+        variant: Variant::for_standard(Standard::Ax),
         ..Self::AC
     };
 
@@ -402,7 +402,7 @@ impl Phy {
             single: SingleMpdu::Delimited,
             mpdu: 11_454,
         }),
-        variant: Variant::of(Standard::Be),
+        variant: Variant::for_standard(Standard::Be),
         ..Self::AX
     };
 
@@ -520,9 +520,9 @@ mod tests {
         assert_eq!(Standard::Ac.phy().aifs(), Duration::from_micros(43));
         assert_eq!(Standard::B.phy().aifs(), Duration::from_micros(50));
         assert_eq!(Standard::G.phy().aifs(), Duration::from_micros(28));
-        let long = Variant { slot: SlotTime::Long, ..Variant::of(Standard::G) };
+        let long = Variant { slot: SlotTime::Long, ..Variant::for_standard(Standard::G) };
         assert_eq!(Standard::G.phy_as(long).aifs(), Duration::from_micros(50));
-        let at_2_4 = Variant { band: Band::Ghz2_4, ..Variant::of(Standard::N) };
+        let at_2_4 = Variant { band: Band::Ghz2_4, ..Variant::for_standard(Standard::N) };
         assert_eq!(Standard::N.phy_as(at_2_4).aifs(), Duration::from_micros(10 + 3 * 9));
         let long = Variant { slot: SlotTime::Long, ..at_2_4 };
         assert_eq!(Standard::N.phy_as(long).aifs(), Duration::from_micros(10 + 3 * 20));
@@ -533,7 +533,7 @@ mod tests {
     /// 540 bits per symbol (40 MHz) there are 23 symbols.
     #[test]
     fn high_throughput_at_2_4_ghz_has_the_times_of_erp() {
-        let variant = Variant { band: Band::Ghz2_4, ..Variant::of(Standard::N) };
+        let variant = Variant { band: Band::Ghz2_4, ..Variant::for_standard(Standard::N) };
         let phy = Standard::N.phy_as(variant);
         let mode = |width_mhz| {
             let choice = ModeChoice {
@@ -561,10 +561,14 @@ mod tests {
         assert_eq!(mixed.protection_mode(&data).unwrap().rate(), BitRate::from_mbps(11));
         assert_eq!(mixed.beacon_mode().rate(), BitRate::from_mbps(1));
         assert_eq!(
-            Mode::choose(Standard::N, Variant::of(Standard::N), ModeChoice::rate(BitRate::from_mbps(65)))
-                .unwrap()
-                .ppdu_duration(1538)
-                .as_micros(),
+            Mode::choose(
+                Standard::N,
+                Variant::for_standard(Standard::N),
+                ModeChoice::rate(BitRate::from_mbps(65))
+            )
+            .unwrap()
+            .ppdu_duration(1538)
+            .as_micros(),
             36 + 48 * 4,
             "there is none at 5 GHz"
         );
@@ -612,7 +616,7 @@ mod tests {
         let beacon = |standard: Standard| standard.phy().beacon_mode().rate();
         assert_eq!(beacon(Standard::B), BitRate::from_mbps(1));
         assert_eq!(beacon(Standard::G), BitRate::from_mbps(6));
-        let mixed = Variant { basic_rates: BasicRates::Dsss, ..Variant::of(Standard::G) };
+        let mixed = Variant { basic_rates: BasicRates::Dsss, ..Variant::for_standard(Standard::G) };
         assert_eq!(Standard::G.phy_as(mixed).beacon_mode().rate(), BitRate::from_mbps(1));
         assert_eq!(beacon(Standard::Ac), BitRate::from_mbps(6));
     }

@@ -37,7 +37,7 @@ struct Waiting {
 
 impl DropTailTransmitter {
     /// The line for `config`; `None` if the fate of a packet may depend on those after it, or on more than a rate.
-    pub fn of(config: &PipeConfig) -> Option<Self> {
+    pub fn from_config(config: &PipeConfig) -> Option<Self> {
         let Service::Rate(rate) = config.service else { return None };
         let plain = config.queue.discipline == Discipline::DropTail
             && config.ack_filter == AckFilter::Off
@@ -176,8 +176,8 @@ mod tests {
             let mut now = Instant::ZERO;
             for (number, (later_us, call)) in (0..).zip(calls) {
                 now += Duration::from_micros(later_us);
-                let said = pipes.each_mut().map(|(pipe, holders)| {
-                    let said = match call {
+                let outcome = pipes.each_mut().map(|(pipe, holders)| {
+                    let outcome = match call {
                         Call::Enqueue(len) => {
                             let flow = FlowKey::simulated(FlowId(number), HostId(0));
                             let packet = PacketRef { id: holders.insert(), len, flow, ..PacketRef::default() };
@@ -195,9 +195,9 @@ mod tests {
                     };
                     let waiting =
                         (pipe.waiting(), pipe.half_begun_at(), pipe.in_transit(), pipe.longest_wait(now, holders));
-                    (said, pipe.poll_timeout(), waiting, pipe.counters(), pipe.queueing_delay_us())
+                    (outcome, pipe.poll_timeout(), waiting, pipe.counters(), pipe.queueing_delay_us())
                 });
-                prop_assert_eq!(&said[0], &said[1]);
+                prop_assert_eq!(&outcome[0], &outcome[1]);
             }
         }
     }

@@ -36,7 +36,7 @@ fn simulate(standard: Standard, edca: EdcaParameters, stations: u16, span: Durat
     };
     let station = StationConfig {
         uplink_queue: short_queue(),
-        edca: PerCategory::of(own),
+        edca: PerCategory::same(own),
         ..StationConfig::new(mode(standard))
     };
     let config = BssConfig {

@@ -161,7 +161,7 @@ fn stations_share_as_their_own_numbers_say() {
         [of(2, 3, 7), of(7, 127, 255)],
     ] {
         let [ap_edca, edca] = own.map(|own| {
-            PerCategory::of(EdcaOverride {
+            PerCategory::same(EdcaOverride {
                 aifs_slots: Some(own.aifs_slots),
                 cw_min: Some(own.smallest),
                 cw_max: Some(own.largest),

@@ -23,7 +23,7 @@ fn mode(streams: u8) -> Mode {
         width_mhz: Some(40),
         guard_interval: Some(GuardInterval::Ns400),
     };
-    Mode::choose(Standard::N, Variant::of(Standard::N), choice).unwrap()
+    Mode::choose(Standard::N, Variant::for_standard(Standard::N), choice).unwrap()
 }
 
 fn config(streams: u8, clients: usize) -> BssConfig {

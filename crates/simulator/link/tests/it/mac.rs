@@ -169,7 +169,7 @@ fn one_frame_takes_the_standards_time() {
 /// extension; SIFS 10; an ERP-OFDM ACK at 24 Mb/s, 28 us plus 6.
 #[test]
 fn an_exchange_at_2_4_ghz_takes_the_times_of_erp() {
-    let variant = Variant { band: Band::Ghz2_4, ..Variant::of(Standard::N) };
+    let variant = Variant { band: Band::Ghz2_4, ..Variant::for_standard(Standard::N) };
     let choice = ModeChoice { mcs: Some(7), streams: Some(1), width_mhz: Some(20), ..ModeChoice::default() };
     let choice = ModeChoice { guard_interval: Some(GuardInterval::Ns800), ..choice };
     let mut c = config(Standard::N, 65);
@@ -487,7 +487,7 @@ fn the_threshold_decides_by_the_bytes_of_the_ppdu() {
 fn a_cts_to_self_is_at_a_rate_that_802_11b_understands() {
     use tacit_link::wifi::phy::BasicRates;
     let mut c = config(Standard::G, 54);
-    c.variant = Variant { basic_rates: BasicRates::Dsss, ..Variant::of(Standard::G) };
+    c.variant = Variant { basic_rates: BasicRates::Dsss, ..Variant::for_standard(Standard::G) };
     c.protection = Protection::CtsToSelf { above: 0 };
     let mut h = Harness::new(c);
     h.now = Instant::ZERO + Duration::from_millis(1);

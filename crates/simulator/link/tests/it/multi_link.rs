@@ -266,7 +266,7 @@ fn acks_move_to_the_link_that_is_idle() {
     let mut config = links(&[W80, W80], 1024, WindowShare::Greedy, BlockAckScope::OwnLink);
     let common = config.multi_link.as_mut().unwrap();
     let data = LinkSet::NONE.with(LinkId(0));
-    (common.map, common.acks) = (BothWays::of(data).into(), AckLinks::Idlest);
+    (common.map, common.acks) = (BothWays::same(data).into(), AckLinks::Idlest);
     let mut script = Script::new(config);
     for number in 0..600 {
         // Half a millisecond with data, and half of one with an ACK while both links are idle.
@@ -297,7 +297,7 @@ fn each_category_has_its_links() {
     let categories = [AccessCategory::BestEffort, AccessCategory::Voice];
     let mut common = config.multi_link.take().unwrap();
     for (category, link) in categories.into_iter().zip([1, 0]) {
-        *common.map.get_mut(category) = BothWays::of(LinkSet::NONE.with(LinkId(link)));
+        *common.map.get_mut(category) = BothWays::same(LinkSet::NONE.with(LinkId(link)));
     }
     common.further.iter_mut().for_each(|link| link.categories = categories.to_vec());
     let config = BssConfig { categories: categories.to_vec(), multi_link: Some(common), ..config };

@@ -17,7 +17,7 @@ const SPAN: Duration = Duration::from_secs(2);
 /// 802.11n at 150 Mb/s, where an A-MPDU holds 42 packets.
 fn config(clients: usize) -> BssConfig {
     let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap();
-    let client = StationConfig { link_acks: BothWays::of(LinkAcks::None), ..StationConfig::new(mode) };
+    let client = StationConfig { link_acks: BothWays::same(LinkAcks::None), ..StationConfig::new(mode) };
     BssConfig { beacon_interval: None, ..BssConfig::new(Standard::N, vec![client; clients]) }
 }
 
@@ -225,8 +225,9 @@ fn grants_leave_out_clients_without_acknowledgments() {
         [AP, ONE].map(|station| bss.counters(station).reverse_ppdus > 0)
     };
     let [normal, none] = [LinkAcks::Normal, LinkAcks::None];
-    assert_eq!(granted(BothWays::of(normal)), [true, true]);
-    for acks in [BothWays { down: none, up: normal }, BothWays { down: normal, up: none }, BothWays::of(none)]
+    assert_eq!(granted(BothWays::same(normal)), [true, true]);
+    for acks in
+        [BothWays { down: none, up: normal }, BothWays { down: normal, up: none }, BothWays::same(none)]
     {
         assert_eq!(granted(acks), [false, false], "{acks:?}");
     }

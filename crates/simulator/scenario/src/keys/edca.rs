@@ -50,7 +50,7 @@ impl Of {
     /// One number for all categories, or a table with some categories.
     fn numbers(self, least_aifsn: u32, value: &Value) -> Result<Numbers, Mismatch> {
         let Value::Table(tree) = value else {
-            return Ok(PerCategory::of(Some(self.number(least_aifsn, value)?)));
+            return Ok(PerCategory::same(Some(self.number(least_aifsn, value)?)));
         };
         known(tree, AccessCategory::ALL.map(AccessCategory::name))?;
         let one = |category: AccessCategory| {
@@ -77,7 +77,7 @@ fn known<const N: usize>(tree: &Tree, names: [&'static str; N]) -> Result<(), Mi
 }
 
 fn written(numbers: &Numbers) -> String {
-    if let Some(one) = numbers.0[0].filter(|one| *numbers == PerCategory::of(Some(*one))) {
+    if let Some(one) = numbers.0[0].filter(|one| *numbers == PerCategory::same(Some(*one))) {
         return one.to_string();
     }
     let parts: Vec<String> = AccessCategory::ALL

@@ -220,13 +220,13 @@ fn map(value: &Value) -> Result<LinkMap, Mismatch> {
     let category = |name: &str| AccessCategory::ALL.into_iter().find(|category| category.name() == name);
     let (categories, common): (Vec<_>, Vec<_>) =
         table.entries.iter().partition(|(name, _)| category(name).is_some());
-    let common = common.into_iter().try_fold(BothWays::of(LinkSet::ALL), direction)?;
+    let common = common.into_iter().try_fold(BothWays::same(LinkSet::ALL), direction)?;
     let mut map = LinkMap::from(common);
     for (name, node) in categories {
         let Some(category) = category(name) else { continue };
         *map.get_mut(category) = match &node.value {
             Value::Table(_) => self::table(&node.value)?.entries.iter().try_fold(common, direction)?,
-            links => BothWays::of(list(links)?),
+            links => BothWays::same(list(links)?),
         };
     }
     Ok(map)

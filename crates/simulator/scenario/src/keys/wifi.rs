@@ -207,10 +207,10 @@ pub(crate) const LINK_ACKS: &str = "link-acks";
 
 /// The directions in which data has link-layer ACKs.
 pub(crate) const LINK_ACK_CHOICE: Choice<BothWays<LinkAcks>> = Choice(&[
-    ("normal", BothWays::of(LinkAcks::Normal)),
+    ("normal", BothWays::same(LinkAcks::Normal)),
     ("uplink-only", BothWays { down: LinkAcks::None, up: LinkAcks::Normal }),
     ("downlink-only", BothWays { down: LinkAcks::Normal, up: LinkAcks::None }),
-    ("none", BothWays::of(LinkAcks::None)),
+    ("none", BothWays::same(LinkAcks::None)),
     ("deferred", BothWays { down: LinkAcks::Deferred, up: LinkAcks::Normal }),
 ]);
 

@@ -6,8 +6,7 @@ use tacit_link::wifi::phy::{
     TrainingField, Variant,
 };
 use tacit_link::wifi::{
-    AccessCategory, BssConfig, LinkAcks, MuEdca, Protection, ReverseDirection, StreamQueues, Triggers,
-    TxopLimits,
+    AccessCategory, BssConfig, LinkAcks, Protection, ReverseDirection, StreamQueues, Triggers, TxopLimits,
 };
 use tacit_packet::units::{BitRate, Duration};
 
@@ -225,8 +224,8 @@ fn check(section: &Section<'_>, wifi: &Wifi) -> Result<(), InputError> {
         return refused(keys::TRIGGERS, what, "\"random\" with random-access-units of 1 or more");
     }
     if let (Some(_), Some(what)) = (wifi.ofdma.acknowledgment, refuses_ofdma(wifi)) {
-        let allowed = "\"off\"; or others with 802.11ax, joint streams, no grants, and a fixed or ideal rate where mu-edca or random \
-                       triggers keep clients from contending";
+        let allowed = "\"off\"; or others with 802.11ax, joint streams, no grants, and a fixed or ideal rate with random \
+                       triggers";
         return refused(keys::OFDMA, what, allowed);
     }
     if !wifi.link_acks.are(LinkAcks::Normal) {
@@ -240,17 +239,12 @@ fn check(section: &Section<'_>, wifi: &Wifi) -> Result<(), InputError> {
 /// The setting that excludes multi-user PPDUs, if there is one.
 fn refuses_ofdma(wifi: &Wifi) -> Option<String> {
     let standard = wifi.bss.standard;
-    let seldom_contends = match wifi.ofdma.config.triggers {
-        Triggers::Off => false,
-        Triggers::RandomAccess => true,
-        _ => wifi.ofdma.config.mu_edca != MuEdca::Off,
-    };
     let reasons = [
         (standard == Standard::Be, "OFDMA of 802.11be is not modelled here".to_owned()),
         (!matches!(standard, Standard::Ax | Standard::Be), format!("{} has no OFDMA", standard.name())),
         (
-            wifi.rate_control == RateChoice::Minstrel && seldom_contends,
-            "clients find their rates by PPDUs of their own".to_owned(),
+            wifi.rate_control == RateChoice::Minstrel && wifi.ofdma.config.triggers == Triggers::RandomAccess,
+            "a random-access unit has one rate for all clients, which no client's losses show".to_owned(),
         ),
         (
             wifi.bss.stream_queues == StreamQueues::Independent,
@@ -317,7 +311,7 @@ pub(super) fn check_edca(
         }
         let by_category = [(keys::CW_MIN, edca.cw_min), (keys::CW_MAX, edca.cw_max)]
             .into_iter()
-            .find(|(_, numbers)| *numbers != Numbers::of(numbers.get(AccessCategory::BestEffort)));
+            .find(|(_, numbers)| *numbers != Numbers::same(numbers.get(AccessCategory::BestEffort)));
         if let Some((key, _)) = by_category {
             return Err(section
                 .error(key, what)
@@ -341,7 +335,7 @@ fn grant(section: &Section<'_>) -> Result<ReverseDirection, InputError> {
 
 /// The band, and the options for 2.4 GHz.
 fn variant(section: &Section<'_>, standard: Standard) -> Result<Variant, InputError> {
-    let usual = Variant::of(standard);
+    let usual = Variant::for_standard(standard);
     let (name, band) = (standard.name(), keys::BAND.or(section, usual.band)?);
     if !standard.has_band(band) {
         let bands = Band::ALL.into_iter().filter(|band| standard.has_band(*band));

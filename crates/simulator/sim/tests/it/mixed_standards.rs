@@ -103,7 +103,7 @@ fn an_older_client_alone_is_served_as_ever() {
         let mut setup = wlan(Standard::Ac, 390, 1, &bulk(tcp::Config::default()));
         let config = &mut setup.bss[0].config;
         config.standard = standard;
-        config.variant = Variant { band: Band::Ghz5, ..Variant::of(standard) };
+        config.variant = Variant { band: Band::Ghz5, ..Variant::for_standard(standard) };
         config.block_ack_window = standard.phy().max_mpdus();
         setup.duration = Duration::from_secs(1);
         setup.measure_from = Instant::ZERO;

@@ -57,7 +57,7 @@ pub fn add_fwp(setup: &mut Setup, seed: u64) {
     config.rate_control = RateControl::Fixed;
     if config.standard.phy().aggregation.is_none() {
         config.standard = pick(draw, &[Standard::N, Standard::Ac]);
-        config.variant = phy::Variant::of(config.standard);
+        config.variant = phy::Variant::for_standard(config.standard);
         let modes = Mode::all(config.standard);
         config.stations.iter_mut().for_each(|station| station.mode = pick(draw, &modes));
         config.direct_links.iter_mut().for_each(|direct| direct.link.mode = pick(draw, &modes));

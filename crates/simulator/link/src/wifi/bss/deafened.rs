@@ -6,9 +6,10 @@ use super::hearing::Hearing;
 use super::links::Link;
 use super::radios::{MOST_LINKS, deaf};
 use crate::wifi::air::StationId;
+use crate::wifi::cell::SequenceFrame;
 use crate::wifi::cell::earliest;
 use crate::wifi::functions::{FunctionId, Functions};
-use crate::wifi::mac::exchange::{Exchange, Part};
+use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::plan::Outgoing;
 use crate::wifi::mac::protection::Handshake;
 use crate::wifi::multi_link::{LinkId, LinkSet};
@@ -155,14 +156,15 @@ impl Deafened {
 fn talk(link: &Link, client: StationId) -> Talk {
     let station_of = |function| link.cell.stations.station_of(function);
     let mut found = Talk::Nothing;
-    for (part, exchange) in link.medium.on_air() {
+    for (frame, exchange) in link.medium.on_air() {
         let Exchange { from, to, begins, end, .. } = *exchange;
         if station_of(from) == client && exchange.handshake != Handshake::Granted {
             return Talk::Up;
         }
         if station_of(to) == client || station_of(from) == client {
             let is_data = matches!(exchange.outgoing, Outgoing::Data { .. });
-            let joins = is_data && exchange.handshake == Handshake::None && part == Some(Part::Data);
+            let joins =
+                is_data && exchange.handshake == Handshake::None && frame == Some(SequenceFrame::Data);
             found = Talk::Down { begins, ends: joins.then_some(end) };
         }
     }

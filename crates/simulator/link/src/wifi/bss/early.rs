@@ -65,7 +65,7 @@ impl Links {
                 sender.originator.early.mpdus += 1;
                 sender.originator.early.bytes = bytes;
                 if !lost {
-                    sender.originator.early.is_heard = true;
+                    sender.originator.early.any_arrived = true;
                     let pass_up = &mut holder.outbox.deliver(&exchange);
                     recipient.receive(at, (mpdu.sequence, &mpdu.msdus), &mut holder.holders, pass_up);
                 }

@@ -7,10 +7,11 @@ use super::deafened::Deafened;
 use super::hearing::Hearing;
 use super::links::Link;
 use crate::wifi::air::StationId;
+use crate::wifi::cell::SequenceFrame;
 use crate::wifi::cell::earliest;
 use crate::wifi::functions::Functions;
 use crate::wifi::mac::access::AWAY;
-use crate::wifi::mac::exchange::{Exchange, Part};
+use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::protection::{Handshake, Step};
 use crate::wifi::mac::station::StallClock;
 use crate::wifi::multi_link::{Emlsr, LinkId, LinkMode, LinkSet, MultiLinkConfig, RadioReturn};
@@ -360,18 +361,18 @@ impl Radio {
 fn engagement(link: &Link, client: StationId) -> Engagement {
     let station_of = |function| link.cell.stations.station_of(function);
     let mut found = Engagement::Nothing;
-    for (part, exchange) in link.medium.on_air() {
+    for (frame, exchange) in link.medium.on_air() {
         if station_of(exchange.from) == client && exchange.handshake != Handshake::Granted {
             return Engagement::Up {
-                known_from: if part.is_some() { first_known(link, exchange) } else { AWAY },
+                known_from: if frame.is_some() { first_known(link, exchange) } else { AWAY },
             };
         }
         if station_of(exchange.to) == client || station_of(exchange.from) == client {
-            found = match part {
-                None | Some(Part::Protection(Step::Rts)) => {
+            found = match frame {
+                None | Some(SequenceFrame::Protection(Step::Rts)) => {
                     Engagement::Called { heard_from: exchange.begins + answers_in(link).rx_start_delay() }
                 }
-                Some(Part::Protection(_)) => Engagement::Answers,
+                Some(SequenceFrame::Protection(_)) => Engagement::Answers,
                 Some(_) => Engagement::Down,
             };
         }

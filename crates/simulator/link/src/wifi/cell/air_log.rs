@@ -157,12 +157,12 @@ impl AirLog {
             return;
         }
         match exchange.outgoing {
-            Outgoing::Request { .. } => {
+            Outgoing::BlockAckRequest { .. } => {
                 let frame = Frame::BlockAckReq { start: originator.window_start() };
                 self.record(exchange, originator.control_mode, Outcome::Collided, frame);
             }
             // No receiver gets its contents.
-            Outgoing::Ask { .. } => {
+            Outgoing::RepairRequest { .. } => {
                 let frame = Frame::BlockAck { start: 0, bitmap: AckBitmap::new(0), appended: Vec::new() };
                 self.record(exchange, originator.control_mode, Outcome::Collided, frame);
             }
@@ -205,21 +205,11 @@ impl AirLog {
             Step::CtsToSelf => ([begins, first_end], [from, from], Frame::Cts),
             Step::Cts => ([first_end + sifs, start - sifs], [to, from], Frame::Cts),
         };
-        let (transmitter, category) = self.addressing.station_and_category(transmitter);
         frames.push_back(AirFrame {
-            link: self.addressing.link,
-            at,
-            duration: end - at,
-            mode,
             reserves: exchange.end + exchange.reserves - end,
-            transmitter,
             receiver: Some(self.addressing.functions.station(receiver)),
-            category,
             outcome,
-            more_ppdu: None,
-            unit_index: None,
-            ampdu: None,
-            frame,
+            ..self.addressing.broadcast(transmitter, [at, end], mode, frame)
         });
     }
 
@@ -227,55 +217,31 @@ impl AirLog {
     pub fn record_broadcast(
         &mut self,
         transmitter: FunctionId,
-        [at, until]: [Instant; 2],
+        span: [Instant; 2],
         mode: Mode,
         reserves: Duration,
         outcome: Outcome,
         frame: Frame<PacketRef>,
     ) {
         let Some(frames) = &mut self.frames else { return };
-        let (transmitter, category) = self.addressing.station_and_category(transmitter);
-        frames.push_back(AirFrame {
-            link: self.addressing.link,
-            at,
-            duration: until - at,
-            mode,
-            reserves,
-            transmitter,
-            receiver: None,
-            category,
-            outcome,
-            more_ppdu: None,
-            unit_index: None,
-            ampdu: None,
-            frame,
-        });
+        let sent = self.addressing.broadcast(transmitter, span, mode, frame);
+        frames.push_back(AirFrame { reserves, outcome, ..sent });
     }
 
     /// Records a QoS Null from the first to the second of `ends`, in this unit of the PPDU in this `span`.
     pub fn record_null(
         &mut self,
         [from, to]: [FunctionId; 2],
-        [at, until]: [Instant; 2],
+        span: [Instant; 2],
         (mode, unit_index): (Mode, u16),
-        left: BufferStatus,
+        queue: BufferStatus,
     ) {
         let Some(frames) = &mut self.frames else { return };
-        let (transmitter, category) = self.addressing.station_and_category(from);
+        let frame = Frame::QosNull { queue_size: queue.units() };
         frames.push_back(AirFrame {
-            link: self.addressing.link,
-            at,
-            duration: until - at,
-            mode,
-            reserves: Duration::ZERO,
-            transmitter,
             receiver: Some(self.addressing.functions.station(to)),
-            category,
-            outcome: Outcome::Received,
-            more_ppdu: None,
             unit_index: Some(unit_index),
-            ampdu: None,
-            frame: Frame::QosNull { queue_size: left.units() },
+            ..self.addressing.broadcast(from, span, mode, frame)
         });
     }
 }
@@ -293,9 +259,29 @@ fn call_to(client: StationId, data: &Mode, call: Mode, padding: Duration) -> Tri
 }
 
 impl Addressing {
-    /// The station and the category of `function`.
-    fn station_and_category(&self, function: FunctionId) -> (StationId, AccessCategory) {
-        (self.functions.station(function), self.categories[self.functions.place(function)])
+    /// `frame` of `transmitter` to all stations, which receive it.
+    fn broadcast(
+        &self,
+        transmitter: FunctionId,
+        [at, until]: [Instant; 2],
+        mode: Mode,
+        frame: Frame<PacketRef>,
+    ) -> AirFrame<PacketRef> {
+        AirFrame {
+            link: self.link,
+            at,
+            duration: until - at,
+            mode,
+            reserves: Duration::ZERO,
+            transmitter: self.functions.station(transmitter),
+            receiver: None,
+            category: self.categories[self.functions.place(transmitter)],
+            outcome: Outcome::Received,
+            more_ppdu: None,
+            unit_index: None,
+            ampdu: None,
+            frame,
+        }
     }
 
     /// `frame` with the times and the addresses of `exchange`.
@@ -306,24 +292,16 @@ impl Addressing {
         outcome: Outcome,
         frame: Frame<PacketRef>,
     ) -> AirFrame<PacketRef> {
-        let (transmitter, category) = self.station_and_category(exchange.from);
         AirFrame {
-            link: self.link,
-            at: exchange.start,
-            duration: exchange.end - exchange.start,
-            mode,
             reserves: exchange.reserves,
-            transmitter,
             receiver: Some(self.functions.station(exchange.to)),
-            category,
             outcome,
             more_ppdu: match exchange.handshake {
                 Handshake::Granted => Some(false),
-                _ => exchange.grants().then_some(true),
+                _ => exchange.grants.then_some(true),
             },
             unit_index: exchange.unit_index(),
-            ampdu: None,
-            frame,
+            ..self.broadcast(exchange.from, [exchange.start, exchange.end], mode, frame)
         }
     }
 
@@ -335,22 +313,14 @@ impl Addressing {
         lost: bool,
         frame: Frame<PacketRef>,
     ) -> AirFrame<PacketRef> {
-        let (transmitter, category) = self.station_and_category(exchange.to);
         AirFrame {
-            link: self.link,
-            at: exchange.response_at,
-            duration: exchange.response_end - exchange.response_at,
-            mode,
             reserves: exchange.reserved_until() - exchange.response_end,
-            transmitter,
             receiver: Some(self.functions.station(exchange.from)),
-            category,
             outcome: if lost { Outcome::Errored } else { Outcome::Received },
             // Until a PPDU follows.
-            more_ppdu: exchange.grants().then_some(false),
+            more_ppdu: exchange.grants.then_some(false),
             unit_index: exchange.unit_index().filter(|_| mode.format == Format::HeTb),
-            ampdu: None,
-            frame,
+            ..self.broadcast(exchange.to, [exchange.response_at, exchange.response_end], mode, frame)
         }
     }
 }

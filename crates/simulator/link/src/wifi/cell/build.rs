@@ -27,6 +27,7 @@ use crate::wifi::mac::repair::RepairRecipient;
 use crate::wifi::mac::rules::Rules;
 use crate::wifi::mac::sent_buffer::MOST_REPAIRABLE;
 use crate::wifi::mac::station::Station;
+use crate::wifi::mac::triggered_rates::TriggeredRates;
 use crate::wifi::mu_scheduler::SchedulerHandle;
 use crate::wifi::multi_link::Emlsr;
 use crate::wifi::ofdma::MuAcknowledgment;
@@ -74,8 +75,8 @@ fn build_function(
             let client = &config.stations[station.index() - 1];
             let from = format!("from {}", name_of(function));
             let up = (client, Way::up(client), from.clone());
-            let direct = DirectLink::of(&config.direct_links, station).map(|direct| {
-                let mut back = DirectLink::of(&config.direct_links, direct.to);
+            let direct = DirectLink::from_station(&config.direct_links, station).map(|direct| {
+                let mut back = DirectLink::from_station(&config.direct_links, direct.to);
                 let back = back.find(|back| back.to == station).map(|back| &back.link);
                 let way = Way { back, ..Way::up(&direct.link) };
                 (&direct.link, way, format!("{from} to {}", names[direct.to.index()]))
@@ -88,11 +89,11 @@ fn build_function(
         }
     };
     if let Some(link) = &rules.multi_link {
-        let own = numbers.station(function);
+        let station = numbers.station(function);
         for peer in &mut peers {
-            let client = if own == StationId::AP { numbers.station(peer.id) } else { own };
+            let client = if station == StationId::AP { numbers.station(peer.id) } else { station };
             let client = client.index() - 1;
-            let role = link.role(client, own == StationId::AP, category, link.common.acks.possible());
+            let role = link.role(client, station == StationId::AP, category, link.common.acks.possible());
             peer.originator.work_on(role, link.shares[client]);
         }
     }
@@ -214,19 +215,26 @@ fn peer(
         }
     });
     let mut originator = Originator::new(client.mode, control, limits, acks, queue);
+    // SIFS and the response; with AIFS and the mean backoff, the overhead of a PPDU.
+    let response = phy.sifs + control.ppdu_duration(block_ack_len(window));
+    let minstrel = |rates: Vec<Rate>, before: Duration, name: String| {
+        Minstrel::new(rates, before + response, config.retry_limit, stream(name))
+    };
+    let mut triggered_rates = None;
+    if config.ofdma.is_some_and(|ofdma| ofdma.adapts_triggered_rates())
+        && station == StationId::AP
+        && let RateControl::Minstrel = config.rate_control
+    {
+        let all = self::rates(phy, config, client, (txop_limit, None));
+        let narrower = all.partition_point(|rate| rate.mode.width_mhz < client.mode.width_mhz);
+        // Before the PPDU comes the trigger, about as long as a Block Ack, and SIFS.
+        let control = minstrel(all[narrower..].to_vec(), response, format!("triggered rates {link}"));
+        triggered_rates = Some(Box::new(TriggeredRates::new(control, narrower)));
+    }
     if !rates.is_empty() {
-        // AIFS, mean backoff, SIFS and the response: the overhead of a PPDU.
         let edca = config.edca(station, category);
-        let overhead = phy.aifs()
-            + phy.slot * u64::from(edca.cw_min / 2)
-            + phy.sifs
-            + control.ppdu_duration(block_ack_len(window));
-        originator.adapt_rate(Minstrel::new(
-            rates,
-            overhead,
-            config.retry_limit,
-            stream(format!("rates {link}")),
-        ));
+        let access = phy.aifs() + phy.slot * u64::from(edca.cw_min / 2);
+        originator.adapt_rate(minstrel(rates, access, format!("rates {link}")));
     }
     let losses = [("data", loss), ("link ack", &client.link_ack_loss)]
         .map(|(what, loss)| LossProcess::new(loss.clone(), stream(format!("{what} loss {link}"))));
@@ -247,6 +255,7 @@ fn peer(
         .collect();
     peer.answered = acks_of_peer == LinkAcks::Normal;
     peer.away = client.away;
+    peer.triggered_rates = triggered_rates;
     peer
 }
 
@@ -272,7 +281,7 @@ fn limits(
     (txop_limit, streams): (Option<Duration>, u32),
     aql_limit: Option<Duration>,
 ) -> AggregationLimits {
-    let (header, own) = match config.reverse_direction {
+    let (header, time) = match config.reverse_direction {
         ReverseDirection::Off => (phy.mac_header_len(), txop_limit),
         ReverseDirection::Granted { .. } => {
             (phy.mac_header_len() + HT_CONTROL_LEN, txop_limit.map(|limit| limit - limit / GRANTED_PART))
@@ -284,7 +293,7 @@ fn limits(
         modes,
         (config.ampdu_mpdus, config.window_at(modes[0])),
         config.amsdu,
-        own,
+        time,
     )
     .of_stream(streams)
     .spaced(modes[0], config.mpdu_start_spacing);
@@ -326,7 +335,7 @@ fn shared_rates(
             // Sequential Block Acks use the whole channel, and nothing else is sent uplink.
             (MultiUser::Up, MuAcknowledgment::BlockAckRequests) => (data, control, snr),
             (MultiUser::Up, _) => {
-                let answer = among(mode.at_most_mcs(ofdma.answer_mcs()), way)?;
+                let answer = among(mode.at_most_mcs(ofdma.response_mcs()), way)?;
                 (data, answer, in_unit)
             }
         })

@@ -27,7 +27,7 @@ impl Cell {
         let count = stream_losses.len() as u32 + 1;
         let losses = std::iter::once(data_loss).chain(stream_losses);
         let mut left = plan.mpdus;
-        let mut heard = false;
+        let mut any_arrived = false;
         for ((stream, loss), recipient) in originator.streams().zip(losses).zip(recipient.each_stream()) {
             let mut bytes_before = 0;
             for mpdu in stream.in_flight() {
@@ -38,13 +38,13 @@ impl Cell {
                 // A byte of one stream takes as long as a byte on every stream.
                 let starts_at = exchange.start + originator.mode.time_before(bytes_before * count);
                 bytes_before += stream.subframe_len(mpdu.len);
-                let errored = lost || !exchange.is_clear(starts_at);
+                let errored = lost || starts_at < exchange.clear_from;
                 let outcome = if errored { Outcome::Errored } else { Outcome::Received };
                 self.air.record_mpdu(exchange, originator, (mpdu, left == 0), outcome, &mut self.holders);
                 if errored {
                     continue;
                 }
-                heard = true;
+                any_arrived = true;
                 let mut missing = recipient.missing_before(mpdu.sequence);
                 let (mut passed_up, mut bytes) = (0, 0);
                 let received = (mpdu.sequence, &mpdu.msdus);
@@ -56,7 +56,7 @@ impl Cell {
                     self.outbox.delivered.push_back(Delivery { to, from, missing, payload });
                 });
                 from.counters.arrived_bytes += bytes;
-                if exchange.is_unanswered() && passed_up > 0 {
+                if exchange.is_no_ack() && passed_up > 0 {
                     from.counters.unacknowledged_arrived += passed_up;
                     from.counters.delivered_bytes += u64::from(mpdu.bytes);
                     to.counters.repaired += u64::from(mpdu.retries > 0);
@@ -69,6 +69,6 @@ impl Cell {
             to.counters.repair_given_up += recipient.take_given_up();
             self.reorder_check = earliest(self.reorder_check, recipient.due());
         }
-        heard
+        any_arrived
     }
 }

@@ -10,15 +10,15 @@ use crate::wifi::mac::exchange::Exchange;
 impl Cell {
     /// Lets recipients whose time has come at `at` send requests; those that start to contend for it are added to
     /// [`Cell::contending`].
-    pub(super) fn ask_for_repair(&mut self, at: Instant) {
+    pub(super) fn request_repairs(&mut self, at: Instant) {
         for station in self.stations.iter_mut() {
             for peer in 0..station.peers.len() {
                 let Recipient::Deferred(recipient) = &mut station.peers[peer].recipient else { continue };
                 if recipient.due().is_some_and(|due| due <= at) {
-                    let asks = recipient.asks(at);
+                    let requests = recipient.begin_request(at);
                     station.counters.repair_given_up += recipient.take_given_up();
-                    if asks {
-                        station.peers[peer].originator.ask();
+                    if requests {
+                        station.peers[peer].originator.request_repair();
                         self.contending.extend(station.wants_turn(peer, at).then_some(station.id));
                     }
                 }
@@ -29,7 +29,7 @@ impl Cell {
     }
 
     /// A request has ended: if it arrived, the missing data is sent next. Returns true if it arrived.
-    pub(super) fn receive_ask(&mut self, exchange: &Exchange, peer: usize) -> bool {
+    pub(super) fn receive_repair_request(&mut self, exchange: &Exchange, peer: usize) -> bool {
         let [from, to] = self.stations.ends(exchange);
         let asker = &mut from.peers[peer];
         let (mode, away) = (asker.originator.control_mode, asker.is_away(exchange.start));

@@ -35,7 +35,7 @@ impl Stations {
     }
 
     /// The functions of `station`, one for each category.
-    pub fn of(&self, station: StationId) -> impl Iterator<Item = &Station> {
+    pub fn functions_of(&self, station: StationId) -> impl Iterator<Item = &Station> {
         self.numbers.of_station(station).map(|function| &self[function])
     }
 

@@ -6,8 +6,9 @@
 use tacit_packet::units::{Duration, Instant};
 
 use super::Cell;
+use super::sequence::{Sequence, SequenceFrame};
 use crate::wifi::config::ReverseDirection;
-use crate::wifi::mac::exchange::{Exchange, Part};
+use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::originator::Room;
 use crate::wifi::mac::protection::Handshake;
 
@@ -15,58 +16,60 @@ use crate::wifi::mac::protection::Handshake;
 /// for its data need. Our choice, because the standard leaves it to implementations.
 pub(crate) const GRANTED_PART: u64 = 8;
 
-impl Cell {
-    /// When the frame begins that follows the response to `exchange` in its TXOP: a reverse PPDU, the holder's next exchange,
-    /// or a CF-End.
+impl Sequence {
+    /// When the frame begins that follows the response to its only exchange in the TXOP: a reverse PPDU, the holder's next
+    /// exchange, or a CF-End.
     ///
     /// If the response is `lost`, its sender does not know, so the reverse PPDU follows. Otherwise a holder without a
     /// response does not know that it has the TXOP, and backs off.
-    pub(super) fn go_on_in_txop(&mut self, exchange: &mut Exchange, lost: bool) -> Option<Instant> {
+    pub(super) fn continue_txop(&mut self, cell: &mut Cell, lost: bool) -> Option<Instant> {
+        let exchange = *self.only_exchange()?;
         let is_own = exchange.handshake != Handshake::Granted;
-        let holder = &mut self.stations[exchange.from];
+        let holder = &mut cell.stations[exchange.from];
         if is_own && exchange.handshake != Handshake::Continued {
             let limit = holder.hold_limits.burst;
             holder.burst_until = limit.map_or(Instant::ZERO, |limit| exchange.begins + limit);
         }
-        if exchange.grants() {
+        if exchange.grants {
             holder.counters.reverse_grants += 1;
-            if let Some(reverse) = reverse_exchange(self, exchange) {
+            if let Some(reverse) = reverse_exchange(cell, &exchange) {
                 if lost {
                     // A failure ends the burst.
-                    self.stations[exchange.from].burst_until = Instant::ZERO;
+                    cell.stations[exchange.from].burst_until = Instant::ZERO;
                 }
-                *exchange = reverse;
-                return Some(exchange.start);
+                return self.continue_with(reverse);
             }
         }
         if is_own && lost {
             return None;
         }
-        if let Some(next) = continued_exchange(self, exchange) {
-            *exchange = next;
-            return Some(exchange.start);
+        match continued_exchange(cell, &exchange) {
+            Some(next) => self.continue_with(next),
+            None => self.end_txop(cell, cell.rules.phy.sifs),
         }
-        self.end_txop(exchange, exchange.response_end, self.rules.phy.sifs)
+    }
+
+    fn continue_with(&mut self, exchange: Exchange) -> Option<Instant> {
+        *self = Self::single_user(exchange);
+        Some(self.since)
     }
 
     /// The reverse PPDU did not arrive. The holder continues after the medium was idle for PIFS (error recovery of the
     /// RD protocol). `next_idle` is the idle period that would now begin.
-    pub(super) fn go_on_without_reverse(&self, exchange: &mut Exchange, next_idle: u64) -> Option<Instant> {
+    pub(super) fn recover_from_lost_reverse(&mut self, cell: &Cell, next_idle: u64) -> Option<Instant> {
         // The response before it did not arrive either: the holder is already in backoff.
-        if self.stations[exchange.to].contention.failed_before(next_idle) {
+        if cell.stations[self.holder()].contention.failed_before(next_idle) {
             return None;
         }
-        self.end_txop(exchange, exchange.end, self.rules.phy.pifs())
+        self.end_txop(cell, cell.rules.phy.pifs())
     }
 
-    /// A CF-End `gap` after the sequence ended at `end`, if it releases more time than it takes.
-    fn end_txop(&self, exchange: &mut Exchange, end: Instant, gap: Duration) -> Option<Instant> {
-        let at = end + gap;
-        if at + self.cf_end_duration(exchange) < exchange.reserved_until() {
-            exchange.part = Part::CfEnd;
-            return Some(at);
-        }
-        None
+    /// A CF-End `gap` after its last frame, if it releases more time than it takes.
+    fn end_txop(&mut self, cell: &Cell, gap: Duration) -> Option<Instant> {
+        let exchange = self.only_exchange()?;
+        let at = self.until + gap;
+        let until = at + cell.cf_end_duration(exchange);
+        if until < exchange.reserved_until() { self.send(SequenceFrame::CfEnd, at, until) } else { None }
     }
 }
 
@@ -87,7 +90,7 @@ fn reverse_exchange(cell: &mut Cell, exchange: &Exchange) -> Option<Exchange> {
     let outgoing = outgoing?;
     answerer.count_granted(&outgoing);
     cell.air.ppdu_follows();
-    let mut reverse = answerer.exchange_behind(rules, Some(Handshake::Granted), start, outgoing);
+    let mut reverse = answerer.exchange(rules, Some(Handshake::Granted), start, outgoing);
     reverse.reserve_until(exchange.reserved_until());
     Some(reverse)
 }
@@ -104,18 +107,18 @@ fn continued_exchange(cell: &mut Cell, exchange: &Exchange) -> Option<Exchange> 
     if left == Duration::ZERO {
         return None;
     }
-    let own = match rules.config.reverse_direction {
+    let time = match rules.config.reverse_direction {
         ReverseDirection::Off => left,
         ReverseDirection::Granted { .. } => left - left / GRANTED_PART,
     };
-    let room = Room { time: own.saturating_sub(rules.response_after()), queued_by: now };
+    let room = Room { time: time.saturating_sub(rules.response_after()), queued_by: now };
     let outgoing = station.next_outgoing_within(now, lifetime, room, &mut cell.holders);
     station.report_drained(&mut cell.outbox.drained);
     let outgoing = outgoing?;
     station.count_continued(&outgoing);
     station.transmitting = true;
-    let mut next = station.exchange_behind(rules, Some(Handshake::Continued), start, outgoing);
-    if next.reserves_txop() {
+    let mut next = station.exchange(rules, Some(Handshake::Continued), start, outgoing);
+    if next.reserves_txop {
         next.reserve_until(until);
     }
     Some(next)

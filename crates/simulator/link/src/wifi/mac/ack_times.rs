@@ -35,7 +35,7 @@ impl AckTimes {
     }
 
     /// Bytes of the response to a PPDU of `mpdus`.
-    fn answer_len(&self, mpdus: u32) -> u32 {
+    fn triggered_response_len(&self, mpdus: u32) -> u32 {
         if mpdus > 1 { self.limits.block_ack_len() } else { ACK_LEN }
     }
 
@@ -45,7 +45,7 @@ impl AckTimes {
         let Some(before) = packets.div_ceil(per_mpdu).checked_sub(1) else { return Duration::ZERO };
         let len = |packets| self.limits.shared_mpdu_len(packets, bytes);
         let psdu = self.limits.psdu_len(before, len(per_mpdu), len(packets - before * per_mpdu));
-        let answer = self.control.ppdu_duration(self.answer_len(before + 1));
+        let answer = self.control.ppdu_duration(self.triggered_response_len(before + 1));
         self.access + self.data.ppdu_duration(psdu) + self.response_after + answer
     }
 }
@@ -53,7 +53,7 @@ impl AckTimes {
 impl AckAirtime for AckTimes {
     fn appended(&self, bytes: u32) -> Duration {
         // The acknowledgment that carries them answers data, so it is a Block Ack if Block Acks are in use.
-        let plain = self.answer_len(self.limits.most_mpdus(0));
+        let plain = self.triggered_response_len(self.limits.most_mpdus(0));
         self.control.ppdu_duration(plain.saturating_add(bytes)) - self.control.ppdu_duration(plain)
     }
 
@@ -76,7 +76,7 @@ mod tests {
     /// Airtimes of a client at `kbps`, with its configuration modified by `change`.
     fn times(standard: Standard, kbps: u64, change: impl FnOnce(&mut BssConfig)) -> AckTimes {
         let choice = ModeChoice::rate(BitRate::from_kbps(kbps));
-        let mode = Mode::choose(standard, crate::wifi::phy::Variant::of(standard), choice).unwrap();
+        let mode = Mode::choose(standard, crate::wifi::phy::Variant::for_standard(standard), choice).unwrap();
         let mut config = BssConfig::new(standard, vec![StationConfig::new(mode)]);
         change(&mut config);
         let names = ["ap", "client"];

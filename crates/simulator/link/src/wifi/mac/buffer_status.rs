@@ -20,7 +20,7 @@ impl BufferStatus {
     const MOST_UNITS: u8 = 254;
 
     /// The report for packets of these sizes in bytes.
-    pub fn of(packets: impl Iterator<Item = u64>) -> Self {
+    pub fn from_packets(packets: impl Iterator<Item = u64>) -> Self {
         let mut bytes = 0;
         for more in packets {
             bytes += more;
@@ -57,7 +57,7 @@ pub(crate) struct UplinkDemand {
     /// Bytes of PSDU per data MPDU sent to the client, in 1/256.
     per_mpdu: u32,
     /// When it last reported its queue.
-    heard_at: Instant,
+    received_at: Instant,
     /// It did so with a Block Ack.
     with_block_ack: bool,
     /// Until when it contends by MU EDCA, because it answered a trigger.
@@ -90,7 +90,7 @@ impl UplinkDemand {
     }
 
     /// The client sent `mpdus` MPDUs by contention at `at`, and reported the rest of its queue.
-    pub fn heard(&mut self, at: Instant, mpdus: u32, left: BufferStatus) {
+    pub fn received_single_user(&mut self, at: Instant, mpdus: u32, left: BufferStatus) {
         self.count(at, mpdus);
         self.reported(at, left);
     }
@@ -102,7 +102,7 @@ impl UplinkDemand {
 
     /// The client sent `plan` in response to a trigger. When it was assembled, ACKs for `awaited` MPDUs were due; in a
     /// cascade, more were sent since.
-    pub fn answered(&mut self, at: Instant, awaited: u32, plan: PpduPlan, left: BufferStatus) {
+    pub fn received_triggered(&mut self, at: Instant, awaited: u32, plan: PpduPlan, left: BufferStatus) {
         let learn = |known: &mut u32, sample: u32| {
             *known = *known - *known / Self::WEIGHT + sample.min(Self::MOST) / Self::WEIGHT;
         };
@@ -116,20 +116,20 @@ impl UplinkDemand {
             learn(&mut self.per_byte, sample);
         }
         self.count(at, plan.mpdus);
-        self.heard_at = at;
+        self.received_at = at;
         self.left = left;
         self.with_block_ack = false;
         self.acks_for = self.acks_for.saturating_sub(awaited);
     }
 
     /// The client's TCP ACKs arrived compressed with a Block Ack at `at`: none of them needs a trigger.
-    pub fn acknowledged_inside(&mut self, at: Instant) {
-        self.answered(at, self.acks_for, PpduPlan::default(), self.left);
+    pub fn appended_acks_arrived(&mut self, at: Instant) {
+        self.received_triggered(at, self.acks_for, PpduPlan::default(), self.left);
     }
 
     /// The client reported its queue at `at`.
     pub fn reported(&mut self, at: Instant, left: BufferStatus) {
-        self.heard_at = at;
+        self.received_at = at;
         self.left = left;
         self.with_block_ack = false;
         self.acks_for = 0;
@@ -183,7 +183,7 @@ impl UplinkDemand {
 
     /// Whether it has reported an empty queue, and by `at` no ACKs are due since; lately, or `reports_soon` again.
     pub fn has_nothing(&self, at: Instant, reports_soon: bool) -> bool {
-        let is_known = reports_soon || at < self.heard_at + Self::LONGEST_SILENCE;
+        let is_known = reports_soon || at < self.received_at + Self::LONGEST_SILENCE;
         is_known && self.left.is_empty() && self.bytes_to_come() < Self::ACK_BYTES
     }
 
@@ -194,7 +194,7 @@ impl UplinkDemand {
 
     /// Whether at `at` it has not reported its queue for long, although data was sent to it.
     fn is_overdue(&self, at: Instant) -> bool {
-        self.acks_for > 0 && at >= self.heard_at + Self::LONGEST_SILENCE
+        self.acks_for > 0 && at >= self.received_at + Self::LONGEST_SILENCE
     }
 
     /// Bytes of PSDU that the client will send in answer to data.
@@ -208,7 +208,7 @@ impl UplinkDemand {
             client,
             reported: Bytes(self.left.bytes().into()),
             sent_mpdus: self.acks_for,
-            silent: at.saturating_since(self.heard_at),
+            silent: at.saturating_since(self.received_at),
             mpdus_per_s: self.mpdus_per_s(at),
             rate,
         }
@@ -236,7 +236,7 @@ impl Default for UplinkDemand {
             per_byte: 256 + 64,
             // One ACK per two packets.
             per_mpdu: Self::ACK_BYTES * 256 / 2,
-            heard_at: Instant::ZERO,
+            received_at: Instant::ZERO,
             with_block_ack: false,
             restricted_until: Instant::ZERO,
             second: Instant::ZERO,
@@ -255,7 +255,7 @@ mod tests {
     fn a_trigger_after_a_poll_has_room_for_what_was_reported() {
         let mut demand = UplinkDemand::default();
         assert_eq!(demand.expected_bytes(), UplinkDemand::UNKNOWN_BYTES, "nothing is known");
-        let two_acks = BufferStatus::of([60, 60].into_iter());
+        let two_acks = BufferStatus::from_packets([60, 60].into_iter());
         demand.reported(Instant::ZERO, two_acks);
         assert_eq!(demand.expected_bytes(), 320, "256 bytes of packets, and a quarter for headers");
         demand.sent(2);

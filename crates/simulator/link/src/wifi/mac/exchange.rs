@@ -4,32 +4,20 @@ use tacit_packet::units::{Duration, Instant};
 
 use super::peer::Peer;
 use super::plan::Outgoing;
-use super::protection::{Handshake, Step};
+use super::protection::Handshake;
 use super::rules::{HoldLimits, Rules};
-use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::ofdma::{HackCarrier, MuAcknowledgment, OfdmaConfig};
 use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, Mode};
 
 /// Response length of an exchange without a response.
-const UNANSWERED: u32 = 0;
-
-/// Role of a frame within its exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    Protection(Step),
-    Data,
-    Response { lost: bool },
-    CfEnd,
-}
+const NO_RESPONSE: u32 = 0;
 
 /// A transmission and its response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange {
     pub from: FunctionId,
     pub to: FunctionId,
-    /// Its frame on the air, or due.
-    pub part: Part,
     pub outgoing: Outgoing,
     pub handshake: Handshake,
     /// When the handshake begins; equal to `start` if there is none.
@@ -39,13 +27,14 @@ pub(crate) struct Exchange {
     /// When the data begins.
     pub start: Instant,
     /// MPDUs that start before this collide with another PPDU.
-    clear_from: Instant,
+    pub clear_from: Instant,
     pub end: Instant,
     pub response_at: Instant,
     response_len: u32,
-    grants: bool,
-    /// It reserves the rest of a TXOP.
-    reserves_txop: bool,
+    /// The PPDU grants the recipient a burst after its response; the response is then in a Control Wrapper.
+    pub grants: bool,
+    /// It reserves the rest of a TXOP, and not only itself.
+    pub reserves_txop: bool,
     /// Number of users in the PPDU, including this one.
     users: u16,
     /// Index of this user's unit in the PPDU, from 0.
@@ -68,14 +57,14 @@ impl Exchange {
     ) -> Self {
         let (mode, control) = (&peer.originator.mode, &peer.originator.control_mode);
         let (duration, mut response_len) = match outgoing {
-            Outgoing::Request { .. } => {
+            Outgoing::BlockAckRequest { .. } => {
                 (control.ppdu_duration(BLOCK_ACK_REQUEST_LEN), peer.originator.block_ack_len())
             }
-            Outgoing::Ask { .. } => (control.ppdu_duration(peer.ask_len()), ACK_LEN),
+            Outgoing::RepairRequest { .. } => (control.ppdu_duration(peer.repair_request_len()), ACK_LEN),
             Outgoing::Data { .. } => {
                 let plan = peer.originator.plan();
                 let response = match plan.mpdus {
-                    _ if !peer.originator.is_answered() => UNANSWERED,
+                    _ if !peer.originator.is_answered() => NO_RESPONSE,
                     1 => ACK_LEN,
                     _ if peer.originator.has_agreement() => peer.originator.block_ack_len(),
                     // One per stream, each acknowledged separately.
@@ -105,7 +94,7 @@ impl Exchange {
             _ => start,
         };
         let end = (start + duration).max(padded);
-        let (response_at, response) = if response_len == UNANSWERED {
+        let (response_at, response) = if response_len == NO_RESPONSE {
             (end, Duration::ZERO)
         } else {
             (end + rules.response_after(), control.ppdu_duration(response_len))
@@ -119,99 +108,46 @@ impl Exchange {
             (None, None) => rules.phy.sifs + response,
         };
         Self {
-            from,
-            to: peer.id,
-            part: handshake.first().map_or(Part::Data, Part::Protection),
-            outgoing,
-            handshake,
             begins: at,
             first_end,
-            start,
             clear_from: at,
-            end,
             response_at,
-            response_len,
             grants: grant.is_some(),
             reserves_txop: grant.is_some() || txop_limit.is_some(),
-            users: 1,
-            unit_index: 0,
             response_end,
             reserves,
+            ..Self::in_unit(handshake, [from, peer.id], outgoing, (0, 1), [start, end], response_len)
         }
     }
 
-    /// The part of `from` and `to` in a PPDU with `users` users, in unit `unit_index`. The PPDU lasts from the first to
-    /// the second instant of `ppdu`; a response of `response_len` bytes lasts over `response`.
-    pub fn shared(
+    /// The part of `from` and `to` in a PPDU with `users` users, in unit `unit_index`. The PPDU lasts from `start` to `end`; a
+    /// response of `response_len` bytes follows at a time that is not known yet.
+    pub fn in_unit(
+        handshake: Handshake,
         [from, to]: [FunctionId; 2],
         outgoing: Outgoing,
         (unit_index, users): (u16, u16),
-        ppdu: [Instant; 2],
-        response: [Instant; 2],
+        [start, end]: [Instant; 2],
         response_len: u32,
     ) -> Self {
-        let ([start, end], [response_at, response_end]) = (ppdu, response);
         Self {
             from,
             to,
-            part: Part::Data,
             outgoing,
-            handshake: Handshake::Shared,
+            handshake,
             begins: start,
             first_end: start,
             start,
             clear_from: start,
             end,
-            response_at,
+            response_at: end,
             response_len,
             grants: false,
             reserves_txop: false,
             users,
             unit_index,
-            response_end,
-            reserves: response_end - end,
-        }
-    }
-
-    /// The same as a part of the responses to a trigger.
-    pub fn triggered(self) -> Self {
-        Self { handshake: Handshake::Triggered, ..self }
-    }
-
-    /// Function that sends its frame.
-    pub fn transmitter(&self) -> FunctionId {
-        match self.part {
-            Part::Protection(Step::Rts | Step::CtsToSelf) | Part::Data => self.from,
-            Part::Protection(Step::Cts) | Part::Response { .. } => self.to,
-            Part::CfEnd => self.holder(),
-        }
-    }
-
-    /// Function whose NAV its frame does not set.
-    pub fn receiver(&self) -> FunctionId {
-        match self.part {
-            Part::Protection(Step::Rts) | Part::Data => self.to,
-            Part::Protection(_) | Part::Response { .. } | Part::CfEnd => self.from,
-        }
-    }
-
-    /// Functions that take part in it while its frame is due or on the air: after a CTS or a grant the receiver does too.
-    pub fn participants(&self) -> [Option<FunctionId>; 2] {
-        let is_agreed = matches!(self.handshake, Handshake::Rts | Handshake::Granted);
-        match self.part {
-            Part::CfEnd => [Some(self.holder()), None],
-            Part::Protection(Step::Cts) | Part::Response { .. } => [Some(self.from), Some(self.to)],
-            Part::Data if is_agreed => [Some(self.from), Some(self.to)],
-            Part::Protection(_) | Part::Data => [Some(self.from), None],
-        }
-    }
-
-    /// Use of the gap before its frame, except before a response.
-    pub fn gap_use(&self) -> AirtimeUse {
-        match (self.part, self.handshake) {
-            (Part::Response { .. }, _) => AirtimeUse::LinkAck,
-            (Part::Data, Handshake::Granted | Handshake::Continued) => AirtimeUse::Acquisition,
-            (Part::Data | Part::Protection(_) | Part::CfEnd, _) => AirtimeUse::Protection,
+            response_end: end,
+            reserves: Duration::ZERO,
         }
     }
 
@@ -251,8 +187,8 @@ impl Exchange {
     }
 
     /// Whether the exchange ends with its PPDU, without acknowledgment.
-    pub fn is_unanswered(&self) -> bool {
-        self.response_len == UNANSWERED
+    pub fn is_no_ack(&self) -> bool {
+        self.response_len == NO_RESPONSE
     }
 
     /// Airtime of its data, divided by the number of users of the PPDU; zero for other PPDUs.
@@ -262,11 +198,6 @@ impl Exchange {
         }
         let time = self.end - self.start;
         if self.users == 1 { time } else { time / u64::from(self.users) }
-    }
-
-    /// Whether the exchange requests data that did not arrive.
-    pub fn asks_for_repair(&self) -> bool {
-        matches!(self.outgoing, Outgoing::Ask { .. })
     }
 
     /// The addressee, as an index among the peers of the initiator.
@@ -279,16 +210,6 @@ impl Exchange {
         if self.handshake == Handshake::Granted { self.to } else { self.from }
     }
 
-    /// Whether the PPDU grants the recipient a burst after its response; the response is then in a Control Wrapper.
-    pub fn grants(&self) -> bool {
-        self.grants
-    }
-
-    /// Whether it reserves the rest of a TXOP, and not only itself.
-    pub fn reserves_txop(&self) -> bool {
-        self.reserves_txop
-    }
-
     /// It reserves the rest of its TXOP, which lasts until `until`.
     pub fn reserve_until(&mut self, until: Instant) {
         self.reserves_txop = true;
@@ -296,23 +217,13 @@ impl Exchange {
     }
 
     /// Whether a Block Ack answers it.
-    pub fn asks_for_block_ack(&self) -> bool {
+    pub fn solicits_block_ack(&self) -> bool {
         self.response_len >= BLOCK_ACK_LEN
     }
 
     /// Until when other stations that received its frames defer.
     pub fn reserved_until(&self) -> Instant {
         self.response_end.max(self.end + self.reserves)
-    }
-
-    /// The exchange with its data on the air. Its MPDUs that start before `clear_from` collide with another PPDU.
-    pub fn hidden_until(self, clear_from: Instant) -> Self {
-        Self { clear_from, part: Part::Data, ..self }
-    }
-
-    /// Whether an MPDU that starts at `at` does not collide with another PPDU.
-    pub fn is_clear(&self, at: Instant) -> bool {
-        at >= self.clear_from
     }
 
     /// Length of the response in bytes if `appended` bytes are added to the standard's response.

@@ -56,7 +56,7 @@ impl Noise {
     }
 
     /// The next frame responds to one that the peer sent at this rate of its own.
-    pub fn answer_rate(&mut self, rate: usize) {
+    pub fn use_response_rate(&mut self, rate: usize) {
         self.use_rate(self.answered_from + rate);
     }
 

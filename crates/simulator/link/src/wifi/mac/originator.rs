@@ -49,13 +49,26 @@ pub(crate) struct Room {
     pub queued_by: Instant,
 }
 
+/// The part of a multi-user PPDU for one user, before it is filled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UnitPart {
+    /// Modes of the data and of the response to it.
+    pub modes: [Mode; 2],
+    /// Most bytes of the PSDU.
+    pub bytes: u32,
+    /// Index of the first mode in the noise of the link.
+    pub rate: usize,
+    /// Limits at that mode, if they are not those of the rate in use.
+    pub limits: Option<AggregationLimits>,
+}
+
 /// What one destination needs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     Nothing,
     BlockAckRequest,
     /// A request for data that did not arrive.
-    Ask,
+    RepairRequest,
     Data,
 }
 
@@ -104,7 +117,7 @@ pub(crate) struct Early {
     /// Bytes in the PPDU up to their end.
     pub bytes: u32,
     /// One of them arrived.
-    pub is_heard: bool,
+    pub any_arrived: bool,
 }
 
 impl Originator {
@@ -254,7 +267,7 @@ impl Originator {
         } else if self.request_due {
             Need::BlockAckRequest
         } else if self.asks_due {
-            Need::Ask
+            Need::RepairRequest
         } else if upper.waiting > 0 || !upper.queue.is_empty() {
             Need::Data
         } else {
@@ -403,23 +416,21 @@ impl Originator {
         }
     }
 
-    /// Drops packets that are too old, then assembles the part of a multi-user PPDU with at most `bytes` bytes. It is
-    /// sent in the first mode of `modes` and answered in the second. [`Originator::mode`] and
-    /// [`Originator::control_mode`] keep these values until the round ends. `rate` is the noise index of the first
-    /// mode.
-    pub fn build_part(
+    /// Drops packets that are too old, then assembles its part of a multi-user PPDU. [`Originator::mode`] and
+    /// [`Originator::control_mode`] keep the modes of `part` until [`end_unit`](Self::end_unit).
+    pub fn build_in_unit(
         &mut self,
         now: Instant,
         lifetime: Duration,
-        (modes, bytes, rate): ([Mode; 2], u32, usize),
+        part: UnitPart,
         delays: &mut Delays<'_>,
     ) {
         let (usual, class, retries) = (self.limits, self.last_class, self.most_retries());
         self.single = [self.mode, self.control_mode];
-        [self.mode, self.control_mode] = modes;
+        [self.mode, self.control_mode] = part.modes;
         let steady = self.rate_control.as_mut().map(|control| control.use_steady(retries).limits);
-        self.limits = steady.unwrap_or(usual).within(bytes);
-        self.assemble(now, (now, lifetime), rate, delays);
+        self.limits = part.limits.or(steady).unwrap_or(usual).within(part.bytes);
+        self.assemble(now, (now, lifetime), part.rate, delays);
         self.limits = usual;
         if self.plan.mpdus == 0 {
             self.last_class = class;
@@ -442,7 +453,7 @@ impl Originator {
     }
 
     /// Most retries of a waiting MPDU, if the rate adapts to them.
-    fn most_retries(&self) -> u32 {
+    pub fn most_retries(&self) -> u32 {
         if self.rate_control.is_none() {
             return 0;
         }
@@ -476,15 +487,18 @@ impl Originator {
 
     /// Noise index of a part in `unit`: behind the rates of PPDUs of its own come the units of each.
     pub fn rate_in(&self, unit: ResourceUnit) -> usize {
-        let control = self.rate_control.as_ref();
-        let (count, rate) =
-            control.map_or((1, 0), |rates| (rates.count(), rates.steady(self.most_retries()).1));
-        count + rate * ResourceUnit::ALL.len() + unit as usize
+        let count = self.rate_control.as_ref().map_or(1, |rates| rates.count());
+        count + self.steady_rate() * ResourceUnit::ALL.len() + unit as usize
+    }
+
+    /// Index in the noise of the link of the rate of PPDUs that try no other.
+    pub fn steady_rate(&self) -> usize {
+        self.rate_control.as_ref().map_or(Noise::ALONE, |rates| rates.steady(self.most_retries()).1)
     }
 
     /// Its part of a multi-user PPDU has ended: PPDUs of its own use their modes again, or what the rate now is. Returns
     /// the noise index.
-    pub fn end_part(&mut self) -> usize {
+    pub fn end_unit(&mut self) -> usize {
         [self.mode, self.control_mode] = self.single;
         let Some(control) = &self.rate_control else { return Noise::ALONE };
         // A request for a Block Ack that is missing goes at the most reliable rate.
@@ -670,7 +684,7 @@ impl Originator {
     pub fn buffer_status(&self) -> BufferStatus {
         let again = self.upper.window.iter().filter(|mpdu| mpdu.state == MpduState::Waiting);
         let again = again.map(|mpdu| u64::from(mpdu.bytes));
-        BufferStatus::of(again.chain(self.upper.queue.iter().map(|queued| queued.len().0)))
+        BufferStatus::from_packets(again.chain(self.upper.queue.iter().map(|queued| queued.len().0)))
     }
 
     /// Packets that were accepted and are not settled, including queued ones.

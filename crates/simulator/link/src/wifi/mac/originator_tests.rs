@@ -61,7 +61,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// All observable state of the originator, and the holders of its packets.
-fn told((originator, holders): &(Originator, Holders)) -> String {
+fn describe((originator, holders): &(Originator, Holders)) -> String {
     format!("{originator:?} {holders:?}")
 }
 
@@ -107,7 +107,7 @@ fn compare(originator: Originator, steps: Vec<Step>) -> u32 {
                     let filled = [(&mut short, true), (&mut long, false)]
                         .map(|(one, is_short)| fill(one, now, queued_by, is_short));
                     assert_eq!(filled[0], filled[1]);
-                    assert_eq!(told(&short), told(&long));
+                    assert_eq!(describe(&short), describe(&long));
                 }
                 let (mut waits, mut time) = (Waits::new(), Duration::ZERO);
                 let mut delays = Delays { holders, waits: &mut waits, time: &mut time };
@@ -124,9 +124,9 @@ fn compare(originator: Originator, steps: Vec<Step>) -> u32 {
                     Some(settled) => {
                         let each = long.0.settle_each((acked, false), (3, now - LIFETIME), &mut long.1);
                         assert_eq!(format!("{settled:?}"), format!("{each:?}"));
-                        assert_eq!(told(&short), told(&long));
+                        assert_eq!(describe(&short), describe(&long));
                     }
-                    None => assert_eq!(told(&short), told(&before)),
+                    None => assert_eq!(describe(&short), describe(&before)),
                 }
                 originator.block_acknowledged(start, &bitmap, 3, now - LIFETIME, holders);
                 originator.request_due = false;

@@ -7,6 +7,7 @@ use super::buffer_status::UplinkDemand;
 use super::noise::Noise;
 use super::originator::Originator;
 use super::room_forecast::RoomForecast;
+use super::triggered_rates::TriggeredRates;
 use crate::loss::LossProcess;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::turns::TurnLog;
@@ -29,16 +30,16 @@ pub(crate) struct Peer {
     pub answered: bool,
     /// It hears no frame that begins before this, because its radio is on another link or on its way back.
     pub deaf_until: Instant,
-    /// Bytes appended to the acknowledgment to it that is on the air.
-    pub appended: Vec<u8>,
     /// When it is out of range.
     pub away: Option<(Instant, Instant)>,
     /// Forecast of the bytes that it will append to its next response to a trigger.
     pub room: RoomForecast,
     /// Estimate of its queue for this station.
     pub uplink: UplinkDemand,
+    /// Rates of its HE TB PPDUs; `None` if they have those that the client finds by itself.
+    pub triggered_rates: Option<Box<TriggeredRates>>,
     /// Its resource unit would be too small for even one MPDU: the next PPDU to it has a single user.
-    pub goes_alone: bool,
+    pub needs_whole_channel: bool,
     /// Whether it is in the round-robin of peers with something to send.
     pub(super) ready: bool,
     /// Log of its turns.
@@ -65,11 +66,11 @@ impl Peer {
             noise,
             answered: true,
             deaf_until: Instant::ZERO,
-            appended: Vec::new(),
             away: None,
             room: RoomForecast::default(),
             uplink: UplinkDemand::default(),
-            goes_alone: false,
+            triggered_rates: None,
+            needs_whole_channel: false,
             ready: false,
             log: TurnLog::default(),
             deficit_ns: 0,
@@ -77,7 +78,7 @@ impl Peer {
     }
 
     /// Bytes of a request to it for missing data.
-    pub fn ask_len(&self) -> u32 {
+    pub fn repair_request_len(&self) -> u32 {
         if let Recipient::Deferred(recipient) = &self.recipient { recipient.request_len() } else { 0 }
     }
 
@@ -87,7 +88,7 @@ impl Peer {
     }
 
     /// Draws whether it decodes a control frame of `len` bytes that is sent to it at `at`.
-    pub fn hears(&mut self, len: u32, at: Instant) -> bool {
+    pub fn decodes(&mut self, len: u32, at: Instant) -> bool {
         let noisy = self.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
         !noisy && !self.is_away(at)
     }

@@ -100,9 +100,9 @@ impl PpduPlan {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outgoing {
     /// A Block Ack Request to this peer, following a PPDU of this class.
-    Request { peer: usize, class: PayloadClass },
+    BlockAckRequest { peer: usize, class: PayloadClass },
     /// A report to this peer which of its MPDUs arrived, so that it sends the missing ones again.
-    Ask { peer: usize },
+    RepairRequest { peer: usize },
     /// Data of this class to this peer: the PPDU that its originator built last.
     Data { peer: usize, class: PayloadClass },
 }
@@ -111,15 +111,17 @@ impl Outgoing {
     /// The peer to which it is addressed.
     pub fn peer(&self) -> usize {
         match self {
-            Self::Request { peer, .. } | Self::Ask { peer } | Self::Data { peer, .. } => *peer,
+            Self::BlockAckRequest { peer, .. } | Self::RepairRequest { peer } | Self::Data { peer, .. } => {
+                *peer
+            }
         }
     }
 
     /// Class of the packets that it carries or asks about.
     pub fn class(&self) -> PayloadClass {
         match self {
-            Self::Request { class, .. } | Self::Data { class, .. } => *class,
-            Self::Ask { .. } => PayloadClass::Data,
+            Self::BlockAckRequest { class, .. } | Self::Data { class, .. } => *class,
+            Self::RepairRequest { .. } => PayloadClass::Data,
         }
     }
 }

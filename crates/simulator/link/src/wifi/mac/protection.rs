@@ -74,6 +74,11 @@ impl Handshake {
         !matches!(self, Self::Granted | Self::Shared | Self::Triggered)
     }
 
+    /// Whether the exchange continues a TXOP after a gap of SIFS.
+    pub fn continues(self) -> bool {
+        matches!(self, Self::Granted | Self::Continued)
+    }
+
     /// The first frame of the handshake.
     pub fn first(self) -> Option<Step> {
         match self {

@@ -205,6 +205,11 @@ impl Minstrel {
         self.rates.len()
     }
 
+    /// What [`choose`](Self::choose) returned last.
+    pub fn chosen(&self) -> (Rate, usize, bool) {
+        (self.rates[self.current].rate, self.current, self.trying)
+    }
+
     /// Updates the statistics at `now` if that is due.
     pub fn update(&mut self, now: Instant) {
         if self.is_look_due(now) {
@@ -242,7 +247,7 @@ impl Minstrel {
         let tried = if may_try { self.next_try() } else { None };
         self.trying = tried.is_some();
         self.current = tried.unwrap_or(self.chain[self.stage(retries)]);
-        (self.rates[self.current].rate, self.current, self.trying)
+        self.chosen()
     }
 
     /// PPDUs without a delivered MPDU may have collided: they alone do not make this the last attempt.

@@ -28,7 +28,7 @@ fn rates() -> Vec<Rate> {
 /// VHT rates of 20 to 160 MHz with up to four streams.
 fn rates_of_every_width() -> Vec<Rate> {
     let widest = Mode::vht(9, 4, 160, GuardInterval::Ns400).unwrap();
-    let modes = widest.and_slower(Standard::Ac, Variant::of(Standard::Ac)).into_iter();
+    let modes = widest.and_slower(Standard::Ac, Variant::for_standard(Standard::Ac)).into_iter();
     let mut rates: Vec<_> = modes.map(|mode| rate(Standard::Ac, mode)).collect();
     rates.sort_by_key(Rate::order);
     rates
@@ -48,10 +48,10 @@ struct Link {
 
 impl Link {
     fn new(seed: u64) -> Self {
-        Self::of(rates(), seed)
+        Self::at(rates(), seed)
     }
 
-    fn of(rates: Vec<Rate>, seed: u64) -> Self {
+    fn at(rates: Vec<Rate>, seed: u64) -> Self {
         Self {
             control: Minstrel::new(rates.clone(), OVERHEAD, RETRIES, Stream::new(seed, "rates")),
             rates,
@@ -110,7 +110,7 @@ fn it_comes_within_a_tenth_of_the_ideal_rate_over_the_sweep() {
 #[test]
 fn it_finds_the_width_that_carries_most() {
     for snr_db in (-6..=36).step_by(2).map(f64::from) {
-        let mut link = Link::of(rates_of_every_width(), 7);
+        let mut link = Link::at(rates_of_every_width(), 7);
         link.run(Duration::from_secs(2), snr_db);
         let share = link.run(Duration::from_secs(4), snr_db) / link.ideal(snr_db);
         println!("{snr_db} dB: {:.1} % of the ideal rate", share * 100.0);
@@ -123,16 +123,16 @@ fn it_finds_the_width_that_carries_most() {
 #[test]
 fn it_leaves_a_channel_that_is_too_wide_for_few_mpdus() {
     let widest = Mode::vht(9, 4, 80, GuardInterval::Ns400).unwrap();
-    let modes = widest.and_slower(Standard::Ac, Variant::of(Standard::Ac)).into_iter();
+    let modes = widest.and_slower(Standard::Ac, Variant::for_standard(Standard::Ac)).into_iter();
     let mut rates: Vec<_> = modes.map(|mode| rate(Standard::Ac, mode)).collect();
     rates.sort_by_key(Rate::order);
     // An SNR at which the slowest rate with all streams delivers two of five MPDUs.
     let slowest = Mode::vht(0, 4, 80, GuardInterval::Ns400).unwrap();
     let tenths_db = (-100..200).map(|tenths| f64::from(tenths) / 10.0);
-    let one = Link::of(rates.clone(), 0);
+    let one = Link::at(rates.clone(), 0);
     let snr_db = tenths_db.into_iter().find(|snr_db| one.success(&slowest, *snr_db) > 0.4).unwrap();
     for (seed, waiting) in (1..=16).flat_map(|seed| [(seed, 1), (seed, 2)]) {
-        let mut link = Link { waiting, ..Link::of(rates.clone(), seed) };
+        let mut link = Link { waiting, ..Link::at(rates.clone(), seed) };
         link.run(Duration::from_secs(3), snr_db);
         let share = link.run(Duration::from_secs(3), snr_db) / link.ideal(snr_db);
         assert!(share > 0.9, "seed {seed}, {waiting} MPDUs: {share}");
@@ -141,7 +141,7 @@ fn it_leaves_a_channel_that_is_too_wide_for_few_mpdus() {
 
 #[test]
 fn it_follows_a_client_to_where_only_a_narrow_channel_carries_and_back() {
-    let mut link = Link::of(rates_of_every_width(), 3);
+    let mut link = Link::at(rates_of_every_width(), 3);
     for snr_db in [30.0, 24.0, 18.0, 12.0, 6.0, 0.0, -6.0, 0.0, 6.0, 12.0, 18.0, 24.0, 30.0] {
         // On a narrow channel there are a few hundred PPDUs per second; one in ten to forty is a try.
         link.run(Duration::from_secs(6), snr_db);
@@ -346,9 +346,9 @@ fn as_much_of_a_window_is_open_as_where_it_is_played() {
         }
         let played = sent as f64 / ppdus as f64;
         let chance = CERTAIN - (lost * CERTAIN as f64) as u64;
-        let told = open_window(window as u64, chance) as f64 / MPDU as f64;
-        println!("{window} MPDUs, {lost}: {told:.1} told, {played:.1} played");
-        assert!((told / played - 1.0).abs() < 0.15, "{window} MPDUs, {lost}: {told} and {played}");
+        let predicted = open_window(window as u64, chance) as f64 / MPDU as f64;
+        println!("{window} MPDUs, {lost}: {predicted:.1} predicted, {played:.1} played");
+        assert!((predicted / played - 1.0).abs() < 0.15, "{window} MPDUs, {lost}: {predicted} and {played}");
     }
     assert_eq!(open_window(64, CERTAIN), 64 * MPDU);
 }

@@ -21,7 +21,7 @@ const MOST_ASKED: u16 = 1024;
 impl Originator {
     /// The MPDUs in flight were sent at `now` without acknowledgment: they leave the window, or are kept for a
     /// recipient that may request them. Returns the number of packets sent for the first time.
-    pub fn sent_unanswered(&mut self, now: Instant, holders: &mut Holders) -> u32 {
+    pub fn settle_no_ack(&mut self, now: Instant, holders: &mut Holders) -> u32 {
         let Some(mut sent) = self.upper.sent.take() else {
             return self.settle_streams(|stream| stream.acknowledged(holders)).first_try;
         };
@@ -68,12 +68,12 @@ impl Originator {
     }
 
     /// A request to the peer for missing data is due.
-    pub fn ask(&mut self) {
+    pub fn request_repair(&mut self) {
         self.asks_due = true;
     }
 
     /// The request was sent or failed; in both cases the next one is due a period later.
-    pub fn asked(&mut self) -> Settled {
+    pub fn repair_requested(&mut self) -> Settled {
         self.asks_due = false;
         Settled::default()
     }
@@ -86,7 +86,7 @@ pub(crate) struct RepairRecipient {
     next: u16,
     /// Earlier sequence numbers that were not received, each with the time when that became known.
     missing: VecDeque<(u16, Instant)>,
-    asked_at: Option<Instant>,
+    requested_at: Option<Instant>,
     /// Sequence numbers given up and not yet reported.
     given_up: u64,
     limits: RepairConfig,
@@ -94,7 +94,7 @@ pub(crate) struct RepairRecipient {
 
 impl RepairRecipient {
     pub fn new(limits: RepairConfig) -> Self {
-        Self { next: 0, missing: VecDeque::new(), asked_at: None, given_up: 0, limits }
+        Self { next: 0, missing: VecDeque::new(), requested_at: None, given_up: 0, limits }
     }
 
     /// How many sequence numbers before `sequence` are newly missing; `None` if `sequence` is late.
@@ -137,13 +137,13 @@ impl RepairRecipient {
     /// When the next request is due.
     pub fn due(&self) -> Option<Instant> {
         let (_, since) = self.missing.front()?;
-        Some(self.asked_at.map_or(*since, |asked| (asked + self.limits.period).max(*since)))
+        Some(self.requested_at.map_or(*since, |asked| (asked + self.limits.period).max(*since)))
     }
 
     /// Starts a request at `now`; false if nothing is missing any more.
-    pub fn asks(&mut self, now: Instant) -> bool {
+    pub fn begin_request(&mut self, now: Instant) -> bool {
         self.give_up(now);
-        self.asked_at = Some(now);
+        self.requested_at = Some(now);
         !self.missing.is_empty()
     }
 

@@ -18,7 +18,7 @@ pub(crate) struct Rules {
     pub phy: &'static Phy,
     pub config: BssConfig,
     /// Whether a TXOP may contain more than one exchange.
-    pub may_go_on: bool,
+    pub may_continue_txop: bool,
     /// Most users in a PPDU; 1 without OFDMA.
     pub most_users: usize,
     /// Whether access points trigger clients for their data.
@@ -78,7 +78,7 @@ impl Rules {
         let mut rules = Self {
             phy: config.phy(),
             config,
-            may_go_on: false,
+            may_continue_txop: false,
             most_users: 1,
             has_triggers: false,
             multi_link: None,
@@ -89,7 +89,7 @@ impl Rules {
         rules.has_triggers = triggers && rules.most_users > 1;
         let bursts =
             rules.config.categories.iter().any(|category| rules.hold_limits(*category).burst.is_some());
-        rules.may_go_on = bursts || rules.config.reverse_direction != ReverseDirection::Off;
+        rules.may_continue_txop = bursts || rules.config.reverse_direction != ReverseDirection::Off;
         rules
     }
 

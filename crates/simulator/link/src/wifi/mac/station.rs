@@ -7,7 +7,7 @@ use tacit_packet::units::{Bytes, Duration, Instant};
 use super::access::{Contention, IdlePeriod};
 use super::ack_hook::AckHook;
 use super::exchange::Exchange;
-use super::originator::{Delays, Need, Originator, Room, Settled};
+use super::originator::{Delays, Need, Originator, Room, Settled, UnitPart};
 use super::peer::Peer;
 use super::plan::Outgoing;
 use super::protection::{Handshake, Step};
@@ -22,7 +22,7 @@ use crate::wifi::config::ApScheduler;
 use crate::wifi::counters::StationCounters;
 use crate::wifi::functions::{FunctionId, Peers};
 use crate::wifi::mu_scheduler::SchedulerHandle;
-use crate::wifi::phy::{Mode, Phy};
+use crate::wifi::phy::Phy;
 
 /// A station at work, or its function for one access category where there are several.
 #[derive(Clone, Debug)]
@@ -64,9 +64,9 @@ pub(crate) struct Station {
     /// The access point asks clients for their data at its next access.
     pub trigger_due: bool,
     /// Its last access was to ask.
-    pub asked_last: bool,
+    pub triggered_last: bool,
     /// Whom it asks first where it cannot ask all at once.
-    pub asked_first: usize,
+    pub next_to_trigger: usize,
     /// How it takes units that are anybody's, where a trigger may offer any.
     pub random_access: Option<Box<RandomAccess>>,
     /// Time in which the common window of several links kept it from sending.
@@ -141,8 +141,8 @@ impl Station {
             active: false,
             transmitting: false,
             trigger_due: false,
-            asked_last: false,
-            asked_first: 0,
+            triggered_last: false,
+            next_to_trigger: 0,
             random_access: None,
             stall: StallClock::default(),
         }
@@ -228,7 +228,7 @@ impl Station {
             // A peer that had its share goes behind the others when its turn comes.
             Need::Data if self.scheduler == ApScheduler::Airtime => self.turns.push_front(peer),
             Need::Data => self.turns.push_back(peer),
-            Need::BlockAckRequest | Need::Ask => self.turns.push_front(peer),
+            Need::BlockAckRequest | Need::RepairRequest => self.turns.push_front(peer),
         }
         entry.enter(at);
     }
@@ -291,13 +291,13 @@ impl Station {
             self.turn_of = peer;
             let entry = &mut self.peers[peer];
             entry.leave(now);
-            entry.goes_alone = false;
+            entry.needs_whole_channel = false;
             match entry.originator.need() {
                 Need::Nothing => {}
                 Need::BlockAckRequest => {
-                    return Some(Outgoing::Request { peer, class: entry.originator.last_class() });
+                    return Some(Outgoing::BlockAckRequest { peer, class: entry.originator.last_class() });
                 }
-                Need::Ask => return Some(Outgoing::Ask { peer }),
+                Need::RepairRequest => return Some(Outgoing::RepairRequest { peer }),
                 Need::Data => {
                     let data = self
                         .data(peer, holders, |originator, delays| originator.build(now, lifetime, delays));
@@ -372,41 +372,41 @@ impl Station {
     }
 
     /// No MPDU for `peer` has room in a part of a PPDU of several users: it goes before the others, alone.
-    pub fn send_alone(&mut self, peer: usize, at: Instant) {
-        self.peers[peer].goes_alone = true;
+    pub fn defer_to_whole_channel(&mut self, peer: usize, at: Instant) {
+        self.peers[peer].needs_whole_channel = true;
         self.keep_turn(peer, at);
     }
 
-    /// Puts the part of `peer` in a PPDU of several users together; see [`Originator::build_part`].
-    pub fn part_of(
+    /// Puts the part of `peer` in a PPDU of several users together; see [`Originator::build_in_unit`].
+    pub fn data_in_unit(
         &mut self,
         now: Instant,
         lifetime: Duration,
         peer: usize,
-        part: ([Mode; 2], u32, usize),
+        part: UnitPart,
         holders: &mut Holders,
     ) -> Option<Outgoing> {
         let build = |originator: &mut Originator, delays: &mut Delays<'_>| {
-            originator.build_part(now, lifetime, part, delays);
+            originator.build_in_unit(now, lifetime, part, delays);
         };
         let outgoing = self.data(peer, holders, build)?;
         self.count_outgoing(&outgoing, |_| Duration::ZERO);
         Some(outgoing)
     }
 
-    /// Its data for `peer` in answer to a trigger, out of its turn; see [`Originator::build_part`].
+    /// Its data for `peer` in answer to a trigger, out of its turn; see [`Originator::build_in_unit`].
     pub fn triggered(
         &mut self,
         now: Instant,
         lifetime: Duration,
         peer: usize,
-        part: ([Mode; 2], u32, usize),
+        part: UnitPart,
         holders: &mut Holders,
     ) -> Option<Outgoing> {
         if self.peers[peer].originator.need() != Need::Data {
             return None;
         }
-        let outgoing = self.part_of(now, lifetime, peer, part, holders);
+        let outgoing = self.data_in_unit(now, lifetime, peer, part, holders);
         let entry = &mut self.peers[peer];
         if entry.ready && (outgoing.is_some() || entry.originator.need() == Need::Nothing) {
             entry.leave(now);
@@ -417,7 +417,7 @@ impl Station {
     }
 
     /// Its access is one with several users.
-    pub fn begin_shared_access(&mut self) {
+    pub fn begin_multi_user_access(&mut self) {
         self.active = true;
         self.transmitting = true;
     }
@@ -510,9 +510,9 @@ impl Station {
         let originator = &self.peers[peer].originator;
         let outgoing = match originator.need() {
             // A request for repair waits for an access of its own.
-            Need::Nothing | Need::Ask => None,
+            Need::Nothing | Need::RepairRequest => None,
             Need::BlockAckRequest => (originator.request_duration() <= room.time)
-                .then(|| Outgoing::Request { peer, class: originator.last_class() }),
+                .then(|| Outgoing::BlockAckRequest { peer, class: originator.last_class() }),
             Need::Data => self.data(peer, holders, |originator, delays| {
                 originator.build_within(now, lifetime, room, delays);
             }),
@@ -590,13 +590,8 @@ impl Station {
         Some(outgoing)
     }
 
-    /// The exchange that it begins at `at` with `outgoing`, at an access of its own.
-    pub fn exchange(&self, rules: &Rules, at: Instant, outgoing: Outgoing) -> Exchange {
-        self.exchange_behind(rules, None, at, outgoing)
-    }
-
     /// The exchange that it begins at `at` with `handshake`, or with that of the protection in use.
-    pub fn exchange_behind(
+    pub fn exchange(
         &self,
         rules: &Rules,
         handshake: Option<Handshake>,
@@ -722,10 +717,10 @@ impl Station {
 
     fn count_outgoing(&mut self, outgoing: &Outgoing, backoff: impl FnOnce(&Contention) -> Duration) {
         match outgoing {
-            Outgoing::Request { .. } => self.counters.block_ack_requests += 1,
-            Outgoing::Ask { peer } => {
+            Outgoing::BlockAckRequest { .. } => self.counters.block_ack_requests += 1,
+            Outgoing::RepairRequest { peer } => {
                 self.counters.repair_requests += 1;
-                self.counters.repair_request_bytes += u64::from(self.peers[*peer].ask_len());
+                self.counters.repair_request_bytes += u64::from(self.peers[*peer].repair_request_len());
             }
             Outgoing::Data { peer, class } => {
                 let Peer { originator, log, .. } = &mut self.peers[*peer];

@@ -52,7 +52,7 @@ impl Originator {
         if self.streams().any(|stream| stream.request_due) {
             Need::BlockAckRequest
         } else if self.asks_due {
-            Need::Ask
+            Need::RepairRequest
         } else if !self.upper.queue.is_empty() || self.streams().any(|stream| stream.upper.waiting > 0) {
             Need::Data
         } else {

@@ -7,11 +7,10 @@ use tacit_packet::units::Instant;
 use super::transmission::{Perceived, Transmission};
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::cell::{Cell, Sequence, earliest};
+use crate::wifi::cell::{Cell, Sequence, SequenceFrame, earliest};
 use crate::wifi::config::Eifs;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::access::{AWAY, IdlePeriod};
-use crate::wifi::mac::exchange::{Exchange, Part};
 use crate::wifi::mac::protection::{Handshake, Step};
 use crate::wifi::mac::rules::Rules;
 
@@ -19,7 +18,7 @@ use crate::wifi::mac::rules::Rules;
 #[derive(Clone, Copy, Debug)]
 struct View {
     /// Number of frames on the air that it hears.
-    heard: u32,
+    sensed: u32,
     sending: bool,
     /// Whether it takes part in a sequence, in the gaps between the frames too.
     engaged: bool,
@@ -42,8 +41,8 @@ enum Views {
     /// A view for each station.
     Own {
         views: Vec<View>,
-        /// `deaf[a * stations + b]`: a does not hear b. No station hears itself.
-        deaf: Vec<bool>,
+        /// `hidden[a * stations + b]`: a does not hear b. No station hears itself.
+        hidden: Vec<bool>,
     },
 }
 
@@ -59,8 +58,6 @@ pub(super) struct CarrierSense {
     next_access: Option<Instant>,
     /// Functions whose backoff ended at the same time as that of a more urgent function of their station.
     yielding: Vec<FunctionId>,
-    /// Kept to reuse the allocation.
-    pub winners: Vec<Sequence>,
 }
 
 impl CarrierSense {
@@ -70,7 +67,7 @@ impl CarrierSense {
     /// If the access point is hidden from a station, or a hidden station does not exist.
     pub fn new(rules: &Rules) -> Self {
         let view = View {
-            heard: 0,
+            sensed: 0,
             sending: false,
             engaged: false,
             waits_eifs: false,
@@ -79,27 +76,20 @@ impl CarrierSense {
             reserved_until: Instant::ZERO,
             free_from: Instant::ZERO,
         };
-        let (hidden, stations) = (&rules.config.hidden, rules.config.stations.len() + 1);
-        let views = if hidden.is_empty() {
+        let (pairs, stations) = (&rules.config.hidden, rules.config.stations.len() + 1);
+        let views = if pairs.is_empty() {
             Views::Common { view, txop_ends: None }
         } else {
-            let mut deaf = vec![false; stations * stations];
-            (0..stations).for_each(|id| deaf[id * stations + id] = true);
-            for (a, b) in hidden {
+            let mut hidden = vec![false; stations * stations];
+            (0..stations).for_each(|id| hidden[id * stations + id] = true);
+            for (a, b) in pairs {
                 assert!(*a != StationId::AP && *b != StationId::AP, "every station hears the access point");
-                deaf[a.index() * stations + b.index()] = true;
-                deaf[b.index() * stations + a.index()] = true;
+                hidden[a.index() * stations + b.index()] = true;
+                hidden[b.index() * stations + a.index()] = true;
             }
-            Views::Own { views: vec![view; stations], deaf }
+            Views::Own { views: vec![view; stations], hidden }
         };
-        Self {
-            views,
-            changed: false,
-            active: Vec::new(),
-            next_access: None,
-            yielding: Vec::new(),
-            winners: Vec::new(),
-        }
+        Self { views, changed: false, active: Vec::new(), next_access: None, yielding: Vec::new() }
     }
 
     /// Whether every station hears every other.
@@ -114,26 +104,26 @@ impl CarrierSense {
 
     /// Number of the next idle period of `function`.
     pub fn next_idle(&self, cell: &Cell, function: FunctionId) -> u64 {
-        self.views.of(cell, function).idle.number + 1
+        self.views.at_function(cell, function).idle.number + 1
     }
 
     /// When the next beacon is sent, if the medium is idle for the access point.
     pub fn beacon_at(&self, cell: &Cell) -> Option<Instant> {
-        let View { busy, free_from, .. } = *self.views.get(StationId::AP);
+        let View { busy, free_from, .. } = *self.views.at_station(StationId::AP);
         let target = cell.next_beacon.filter(|_| !busy)?;
         Some(target.max(free_from + cell.rules.phy.pifs()))
     }
 
     /// When the backoff of `function` ends if the medium stays idle; `None` if it is busy.
     pub fn ready_at(&self, cell: &Cell, function: FunctionId) -> Option<Instant> {
-        let View { busy, idle, .. } = self.views.of(cell, function);
+        let View { busy, idle, .. } = self.views.at_function(cell, function);
         let ends_at = || cell.stations[function].contention.transmits_at(idle, cell.rules.phy.slot);
         (!busy).then(ends_at)
     }
 
     /// The radio of `function` leaves the link at `now`: its backoff stands still until it is back.
     pub fn sense_nothing(&self, cell: &mut Cell, now: Instant, function: FunctionId) {
-        let view = self.views.of(cell, function);
+        let view = self.views.at_function(cell, function);
         let contention = &mut cell.stations[function].contention;
         if !view.busy {
             contention.stand_still(&view.idle, now, cell.rules.phy);
@@ -152,16 +142,23 @@ impl CarrierSense {
         if is_waited { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
     }
 
-    /// Whether `receiver` may respond to a frame of `exchange` that ended at `at`.
-    pub fn is_ready(&self, receiver: StationId, exchange: &Exchange, at: Instant) -> bool {
+    /// Whether the receiver of a frame of `sequence` that ended at `at` may respond to it.
+    pub fn is_ready(&self, cell: &Cell, sequence: &Sequence, at: Instant) -> bool {
         let Views::Own { views, .. } = &self.views else { return true };
-        let view = &views[receiver.index()];
-        match exchange.part {
+        let (Some(exchange), Some(receiver)) = (sequence.only_exchange(), sequence.receiver()) else {
+            return true;
+        };
+        let view = &views[cell.stations.station_of(receiver).index()];
+        match sequence.frame {
             // A station whose NAV is set does not respond (802.11-2020 clause 10.3.2.9).
-            Part::Protection(Step::Rts) => !view.engaged && view.heard == 0 && view.reserved_until <= at,
+            SequenceFrame::Protection(Step::Rts) => {
+                !view.engaged && view.sensed == 0 && view.reserved_until <= at
+            }
             // After a CTS or a grant the receiver takes part in this exchange; otherwise it must take part in no other.
-            Part::Data => !view.engaged || matches!(exchange.handshake, Handshake::Rts | Handshake::Granted),
-            Part::Protection(_) | Part::Response { .. } | Part::CfEnd => true,
+            SequenceFrame::Data => {
+                !view.engaged || matches!(exchange.handshake, Handshake::Rts | Handshake::Granted)
+            }
+            _ => true,
         }
     }
 
@@ -169,7 +166,7 @@ impl CarrierSense {
 
     /// A function that had no traffic now has some.
     pub fn start_contending(&mut self, cell: &mut Cell, now: Instant, id: FunctionId) {
-        let View { busy, idle, reserved_until, free_from, .. } = *self.views.of(cell, id);
+        let View { busy, idle, reserved_until, free_from, .. } = *self.views.at_function(cell, id);
         let slot = cell.rules.phy.slot;
         let station = &mut cell.stations[id];
         // A NAV makes the medium busy even if no frame is on it (802.11-2020 clauses 10.3.2.1 and 10.3.4.2).
@@ -209,12 +206,12 @@ impl CarrierSense {
     }
 
     /// The functions whose backoff ended at `at` win an access, of each station only those of the most urgent category.
-    /// Returns the sequences with which they begin, which are charged for the wait.
-    pub fn access(&mut self, cell: &mut Cell, at: Instant) -> Vec<Sequence> {
+    /// Adds the sequences with which they begin to `begun`.
+    pub fn access(&mut self, cell: &mut Cell, at: Instant, begun: &mut Vec<Transmission>) {
         if cell.rules.config.categories.len() > 1 {
             self.find_yielding(cell, at);
         }
-        let Self { views, active, yielding, winners, .. } = self;
+        let Self { views, active, yielding, .. } = self;
         active.retain(|id| {
             if views.transmits_at(cell, *id).is_none_or(|when| when > at) {
                 return true;
@@ -223,19 +220,16 @@ impl CarrierSense {
                 cell.stations[*id].yield_access(cell.rules.config.short_retry_limit);
                 return true;
             }
-            let sequence = cell.begin_access(at, *id);
+            let transmission = Transmission::new(cell.begin_access(at, *id), at);
             let function = &mut cell.stations[*id];
-            match sequence {
-                Some(sequence) => winners.push(sequence),
+            if transmission.sequence.is_some() {
+                begun.push(transmission);
+            } else {
                 // Its packets are too old, or must wait for another link.
-                None => function.contention.pass(at, cell.rules.phy, function.active),
+                function.contention.pass(at, cell.rules.phy, function.active);
             }
             function.active
         });
-        // Where time does not divide evenly, the remainder is not that of a round.
-        winners.sort_by_key(|winner| matches!(winner, Sequence::Round(_)));
-        cell.accounts.charge_wait(&mut cell.stations, winners.iter().map(Sequence::account));
-        std::mem::take(winners)
     }
 
     /// Finds the functions that yield at `at` to a more urgent one of the same station.
@@ -259,27 +253,29 @@ impl CarrierSense {
     #[inline]
     pub fn begin_frame(&mut self, cell: &Cell, sequence: Option<&Sequence>, perceived: &mut Vec<Perceived>) {
         self.changed = true;
-        let (views, deaf) = match &mut self.views {
-            Views::Common { view, .. } => return view.heard += 1,
-            Views::Own { views, deaf } => (views, deaf),
+        let (views, hidden) = match &mut self.views {
+            Views::Common { view, .. } => return view.sensed += 1,
+            Views::Own { views, hidden } => (views, hidden),
         };
         perceived.clear();
         perceived.resize(views.len(), Perceived::default());
         let mut send = |transmitter: StationId| {
             perceived[transmitter.index()].sends = true;
-            for (own, deaf) in perceived.iter_mut().zip(deaf.chunks(views.len())) {
-                own.hears |= !deaf[transmitter.index()];
+            for (frame, hidden) in perceived.iter_mut().zip(hidden.chunks(views.len())) {
+                frame.senses |= !hidden[transmitter.index()];
             }
         };
         match sequence {
             None => send(StationId::AP),
-            Some(sequence) => sequence.each_transmitter(|function| send(cell.stations.station_of(function))),
+            Some(sequence) => {
+                sequence.transmitters().for_each(|function| send(cell.stations.station_of(function)))
+            }
         }
-        for (view, own) in views.iter_mut().zip(perceived) {
-            own.hears &= !own.sends;
-            own.detected = own.hears && view.heard == 0 && !view.sending;
-            view.sending |= own.sends;
-            view.heard += u32::from(own.hears);
+        for (view, frame) in views.iter_mut().zip(perceived) {
+            frame.senses &= !frame.sends;
+            frame.detected = frame.senses && view.sensed == 0 && !view.sending;
+            view.sending |= frame.sends;
+            view.sensed += u32::from(frame.senses);
         }
     }
 
@@ -289,21 +285,21 @@ impl CarrierSense {
         self.changed = true;
         let views = match &mut self.views {
             Views::Common { view, .. } => {
-                view.heard -= 1;
+                view.sensed -= 1;
                 // Frames that overlap began together, so that none was detected.
                 view.waits_eifs = transmission.overlapped && eifs == Eifs::Overlapping;
                 return;
             }
             Views::Own { views, .. } => views,
         };
-        for (view, own) in views.iter_mut().zip(&transmission.perceived) {
-            view.sending &= !own.sends;
-            if own.hears {
-                view.heard -= 1;
+        for (view, frame) in views.iter_mut().zip(&transmission.perceived) {
+            view.sending &= !frame.sends;
+            if frame.senses {
+                view.sensed -= 1;
                 view.waits_eifs = match eifs {
                     Eifs::Never => false,
-                    Eifs::Detected => own.spoilt && (own.detected || view.waits_eifs),
-                    Eifs::Overlapping => own.spoilt,
+                    Eifs::Detected => frame.spoilt && (frame.detected || view.waits_eifs),
+                    Eifs::Overlapping => frame.spoilt,
                 };
             }
         }
@@ -317,7 +313,7 @@ impl CarrierSense {
         cell: &Cell,
         perceived: &[Perceived],
         (until, at): (Option<Instant>, Instant),
-        receiver: Option<StationId>,
+        receiver: Option<FunctionId>,
         txop_ends: Option<[FunctionId; 2]>,
     ) {
         // Stations that begin a part of a slot apart collide, because the later one cannot detect the other in time
@@ -336,10 +332,11 @@ impl CarrierSense {
                 raise(view);
             }
             Views::Own { views, .. } => {
-                for (index, (view, own)) in views.iter_mut().zip(perceived).enumerate() {
-                    let is_receiver =
-                        until.is_some() && receiver.is_some_and(|receiver| receiver.index() == index);
-                    if own.hears && !own.spoilt && !is_receiver {
+                let receiver = receiver.filter(|_| until.is_some());
+                let receiver = receiver.map(|function| cell.stations.station_of(function).index());
+                for (index, (view, frame)) in views.iter_mut().zip(perceived).enumerate() {
+                    let is_receiver = receiver == Some(index);
+                    if frame.senses && !frame.spoilt && !is_receiver {
                         raise(view);
                     }
                 }
@@ -349,19 +346,21 @@ impl CarrierSense {
 
     /// The participants of `sequence` take part in it from now on, or no longer. Where all hear all, none can take part in
     /// another.
-    #[inline]
+    // Called four times an exchange, mostly for nothing: left to the compiler, it is not inlined.
+    #[inline(always)]
     pub fn set_engaged(&mut self, cell: &Cell, sequence: &Sequence, engaged: bool) {
         if !self.is_common() {
             self.set_own_engaged(cell, sequence, engaged);
         }
     }
 
+    #[inline(never)]
     fn set_own_engaged(&mut self, cell: &Cell, sequence: &Sequence, engaged: bool) {
         let Views::Own { views, .. } = &mut self.views else { return };
         self.changed = true;
-        sequence.each_participant(|function| {
+        for function in sequence.participants() {
             views[cell.stations.station_of(function).index()].engaged = engaged;
-        });
+        }
     }
 
     // --- Busy and idle ----------------------------------------------------------------------
@@ -378,7 +377,7 @@ impl CarrierSense {
 
     fn refresh_view(&mut self, cell: &mut Cell, at: Instant, index: usize) {
         let view = &self.views.as_slice()[index];
-        let busy = view.heard > 0 || view.sending || view.engaged;
+        let busy = view.sensed > 0 || view.sending || view.engaged;
         match (view.busy, busy) {
             (false, true) => self.become_busy(cell, at, index),
             (true, false) => self.become_idle(cell, at, index),
@@ -451,14 +450,14 @@ impl Views {
         }
     }
 
-    fn get(&self, station: StationId) -> &View {
+    fn at_station(&self, station: StationId) -> &View {
         match self {
             Self::Common { view, .. } => view,
             Self::Own { views, .. } => &views[station.index()],
         }
     }
 
-    fn of(&self, cell: &Cell, function: FunctionId) -> &View {
+    fn at_function(&self, cell: &Cell, function: FunctionId) -> &View {
         match self {
             Self::Common { view, .. } => view,
             Self::Own { views, .. } => &views[cell.stations.station_of(function).index()],
@@ -473,7 +472,7 @@ impl Views {
         if !station.has_traffic() {
             return None;
         }
-        let view = self.of(cell, function);
+        let view = self.at_function(cell, function);
         (!view.busy).then(|| station.contention.transmits_at(&view.idle, cell.rules.phy.slot))
     }
 }

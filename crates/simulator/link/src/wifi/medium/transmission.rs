@@ -5,15 +5,14 @@ use tacit_packet::units::Instant;
 use super::capture::Capture;
 use super::carrier_sense::CarrierSense;
 use crate::wifi::air::StationId;
-use crate::wifi::cell::{Cell, Reception, Sequence};
-use crate::wifi::mac::exchange::Part;
+use crate::wifi::cell::{Cell, Sequence, SequenceFrame};
 use crate::wifi::mac::plan::Outgoing;
 
 /// A frame in the view of a station.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Perceived {
     pub sends: bool,
-    pub hears: bool,
+    pub senses: bool,
     /// Another frame overlaps it.
     pub spoilt: bool,
     /// Nothing else was on the air there when it began.
@@ -64,6 +63,11 @@ impl Transmission {
         }
     }
 
+    /// Whether its frames are those for several users.
+    pub fn is_multi_user(&self) -> bool {
+        self.sequence.as_ref().is_some_and(Sequence::is_multi_user)
+    }
+
     /// Its next frame begins at `at`.
     pub fn wait_until(&mut self, at: Instant) {
         self.at = at;
@@ -88,8 +92,8 @@ impl Transmission {
         cell.accounts.collisions += u64::from(!self.has_collided && !earlier.has_collided);
         let is_later = earlier.at < self.at;
         for (new, old) in self.perceived.iter_mut().zip(&mut earlier.perceived) {
-            new.spoilt |= new.hears && (old.hears || old.sends);
-            old.spoilt |= old.hears && (new.hears || new.sends);
+            new.spoilt |= new.senses && (old.senses || old.sends);
+            old.spoilt |= old.senses && (new.senses || new.sends);
             old.detected &= is_later || !old.spoilt;
         }
         if let Some(capture) = capture {
@@ -110,74 +114,66 @@ impl Transmission {
         match &other.sequence {
             None => senders.push(StationId::AP),
             Some(sequence) => {
-                sequence.each_transmitter(|function| senders.push(cell.stations.station_of(function)));
+                senders.extend(sequence.transmitters().map(|function| cell.stations.station_of(function)));
             }
         }
     }
 
-    /// The frame has ended at `at`: says what its receivers got of it.
+    /// The frame has ended at `at`: its sequence learns at which receivers others overlapped it. Returns whether the receiver of a
+    /// sequence with one user may respond.
     #[inline]
-    pub fn receive(&mut self, cell: &mut Cell, sense: &CarrierSense, at: Instant) -> Reception {
-        if !self.overlapped && sense.is_common() && !matches!(self.sequence, Some(Sequence::Round(_))) {
-            return Reception::UNDISTURBED;
+    pub fn receive(&mut self, cell: &mut Cell, sense: &CarrierSense, at: Instant) -> bool {
+        if !self.overlapped && sense.is_common() {
+            return true;
         }
-        self.receive_disturbed(cell, sense, at)
+        self.receive_overlapped(cell, sense, at)
     }
 
-    fn receive_disturbed(&mut self, cell: &mut Cell, sense: &CarrierSense, at: Instant) -> Reception {
+    fn receive_overlapped(&mut self, cell: &mut Cell, sense: &CarrierSense, at: Instant) -> bool {
         let Self { sequence, at: began, perceived, overlapped, others_end, senders, .. } = self;
+        let Some(sequence) = sequence else { return true };
         let captures = sense.is_common() && cell.rules.config.capture;
-        // When a station begins to hear the frame alone. Where all hear all, a receiver may synchronise to the rest of it.
-        let is_spoilt =
-            |station: StationId| perceived.get(station.index()).map_or(*overlapped, |own| own.spoilt);
-        let clear_from = |station| match is_spoilt(station) {
-            false => *began,
-            true if captures && !senders.contains(&station) => at.min(*others_end),
-            true => at,
-        };
-        match sequence {
-            Some(Sequence::Exchange(exchange)) => {
-                let receiver = cell.stations.station_of(exchange.receiver());
-                let clear_from = clear_from(receiver);
-                // Control frames arrive whole or not at all.
-                let clear = clear_from == *began || exchange.part == Part::Data && clear_from < at;
-                if clear && clear_from > *began {
-                    *exchange = exchange.hidden_until(clear_from);
+        if *overlapped {
+            let numbers = cell.stations.numbers();
+            // When a function begins to hear the frame alone. Where all hear all, a receiver may synchronise to the rest of it.
+            let clear_from = |function| {
+                let station = numbers.station(function);
+                match perceived.get(station.index()).is_none_or(|frame| frame.spoilt) {
+                    false => *began,
+                    true if captures && !senders.contains(&station) => at.min(*others_end),
+                    true => at,
                 }
-                Reception { clear, ready: sense.is_ready(receiver, exchange, at) }
-            }
-            Some(Sequence::Round(round)) if *overlapped || round.overlapped => {
-                round.overlapped = *overlapped;
-                let is_hidden =
-                    round.hide_from(cell, &|function| clear_from(cell.stations.station_of(function)));
-                cell.stations[round.account().0].counters.collided_ppdus += u64::from(is_hidden);
-                Reception::UNDISTURBED
-            }
-            _ => Reception::UNDISTURBED,
+            };
+            sequence.overlap(cell, &clear_from);
         }
+        sense.is_ready(cell, sequence, at)
     }
 
     /// The access point captures the frame if it locked onto it and it is strong enough for its mode, despite the overlapping
     /// frames.
     pub fn capture(&mut self, cell: &Cell, capture: &mut Capture) {
-        let Some(Sequence::Exchange(exchange)) = &self.sequence else { return };
+        let Some(sequence) = &self.sequence else { return };
+        let (Some(exchange), Some(transmitter)) = (sequence.only_exchange(), sequence.transmitters().next())
+        else {
+            return;
+        };
         let Perceived { sends, spoilt, .. } = &mut self.perceived[StationId::AP.index()];
         if !*spoilt || !self.held || *sends {
             return;
         }
         let originator = cell.stations.originator(exchange);
-        let mode = match (exchange.part, exchange.outgoing) {
-            (Part::Data, Outgoing::Data { .. }) => originator.mode,
-            (Part::Protection(_), _) => cell.handshake_mode(exchange),
-            (Part::Data | Part::Response { .. } | Part::CfEnd, _) => originator.control_mode,
+        let mode = match (sequence.frame, exchange.outgoing) {
+            (SequenceFrame::Data, Outgoing::Data { .. }) => originator.mode,
+            (SequenceFrame::Protection(_), _) => cell.handshake_mode(exchange),
+            _ => originator.control_mode,
         };
-        let transmitter = cell.stations.station_of(exchange.transmitter());
+        let transmitter = cell.stations.station_of(transmitter);
         *spoilt = !capture.stands_out(transmitter, &mode, self.interference);
     }
 
     /// Its power at the access point.
     fn power(&self, capture: &Capture) -> u64 {
-        let transmitters = self.perceived.iter().zip(0..).filter(|(own, _)| own.sends);
+        let transmitters = self.perceived.iter().zip(0..).filter(|(frame, _)| frame.sends);
         transmitters.map(|(_, id)| capture.power(StationId(id))).fold(0, u64::saturating_add)
     }
 
@@ -186,10 +182,10 @@ impl Transmission {
     fn compete(&mut self, later: &mut Self, capture: &Capture) {
         let sends = [&*self, &*later].into_iter().any(|frame| frame.perceived[StationId::AP.index()].sends);
         let power = |frame: &Self| if sends { u64::MAX } else { frame.power(capture) };
-        let (own, new) = (power(self), power(later));
+        let (earlier, new) = (power(self), power(later));
         self.interference = self.interference.saturating_add(new);
-        later.interference = later.interference.saturating_add(own);
-        let takes_over = self.at == later.at && new > own;
+        later.interference = later.interference.saturating_add(earlier);
+        let takes_over = self.at == later.at && new > earlier;
         later.held &= takes_over || !self.held;
         self.held &= !takes_over;
     }

@@ -57,7 +57,7 @@ impl Part {
     pub const ALL: [Self; 4] = [Self::Mcs, Self::Streams, Self::WidthMhz, Self::GuardInterval];
 
     /// The value of this part for `mode`.
-    fn of(self, mode: &Mode) -> Option<u16> {
+    fn value(self, mode: &Mode) -> Option<u16> {
         match self {
             Self::Mcs => mode.mcs.map(u16::from),
             Self::Streams => Some(mode.streams.into()),
@@ -99,13 +99,13 @@ impl std::error::Error for UnknownRate {}
 
 impl fmt::Display for ModeChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut said = Vec::new();
-        said.extend(self.rate.map(|rate| format!("rate {rate}")));
-        said.extend(self.mcs.map(|mcs| format!("MCS {mcs}")));
-        said.extend(self.streams.map(|streams| format!("{streams} stream{}", plural(streams))));
-        said.extend(self.width_mhz.map(|width| format!("{width} MHz")));
-        said.extend(self.guard_interval.map(|interval| format!("{} guard interval", interval.name())));
-        f.write_str(&said.join(" with "))
+        let mut parts = Vec::new();
+        parts.extend(self.rate.map(|rate| format!("rate {rate}")));
+        parts.extend(self.mcs.map(|mcs| format!("MCS {mcs}")));
+        parts.extend(self.streams.map(|streams| format!("{streams} stream{}", plural(streams))));
+        parts.extend(self.width_mhz.map(|width| format!("{width} MHz")));
+        parts.extend(self.guard_interval.map(|interval| format!("{} guard interval", interval.name())));
+        f.write_str(&parts.join(" with "))
     }
 }
 
@@ -124,7 +124,7 @@ impl ModeChoice {
         Self { rate: Some(rate), mcs: None, streams: None, width_mhz: None, guard_interval: None }
     }
 
-    fn says(&self, part: Part) -> bool {
+    fn has(&self, part: Part) -> bool {
         match part {
             Part::Mcs => self.mcs.is_some(),
             Part::Streams => self.streams.is_some(),
@@ -148,13 +148,13 @@ impl ModeChoice {
         let values = |part: Part| {
             let rest = self.without(part);
             let fitting = modes.iter().filter(|mode| rest.fits_rate(mode) && rest.fits_rest(mode));
-            let mut values: Vec<u16> = fitting.filter_map(|mode| part.of(mode)).collect();
+            let mut values: Vec<u16> = fitting.filter_map(|mode| part.value(mode)).collect();
             values.sort_unstable();
             values.dedup();
             (part, values)
         };
-        let said = Part::ALL.into_iter().filter(|part| self.says(*part));
-        said.map(values).filter(|(_, values)| !values.is_empty()).collect()
+        let parts = Part::ALL.into_iter().filter(|part| self.has(*part));
+        parts.map(values).filter(|(_, values)| !values.is_empty()).collect()
     }
 
     /// The mode that is sold under a rate: products name the highest rate of a width and a number of streams, rounded to a megabit per
@@ -194,7 +194,7 @@ impl ModeChoice {
 impl Mode {
     /// Every mode of `standard` in its default variant; see [`Mode::all_of`].
     pub fn all(standard: Standard) -> Vec<Self> {
-        Self::all_of(standard, Variant::of(standard))
+        Self::all_of(standard, Variant::for_standard(standard))
     }
 
     /// Every mode of `standard`. If several have the same rate, the one that the rate alone selects comes first: the
@@ -247,7 +247,7 @@ impl Mode {
     /// # Errors
     /// [`UnknownRate`], with the existing rates.
     pub fn for_rate(standard: Standard, rate: BitRate) -> Result<Self, UnknownRate> {
-        Self::choose(standard, Variant::of(standard), ModeChoice::rate(rate))
+        Self::choose(standard, Variant::for_standard(standard), ModeChoice::rate(rate))
     }
 
     /// Every mode of `standard` that has the values of `choice`, in the order of [`Mode::all_of`].

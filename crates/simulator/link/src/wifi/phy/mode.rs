@@ -180,7 +180,7 @@ impl MultiUserPpdu {
     /// The PPDU of users whose single-user modes are `modes`, with the options `he` for responses to triggers. Units
     /// have the largest size that gives each user one. Guard interval and training field are those of the first mode.
     /// `None` if there are no users, or more users than units.
-    pub fn of(kind: MultiUser, modes: &[Mode], he: HeChoice) -> Option<Self> {
+    pub fn for_users(kind: MultiUser, modes: &[Mode], he: HeChoice) -> Option<Self> {
         let first = modes.first()?;
         let guard_interval = kind.guard_interval(first.guard_interval);
         let options = match kind {

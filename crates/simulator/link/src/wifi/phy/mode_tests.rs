@@ -214,7 +214,7 @@ fn a_rate_names_the_usual_way_to_send_it() {
 
 #[test]
 fn parameters_that_a_rate_leaves_open_can_be_set() {
-    let choose = |standard, choice| Mode::choose(standard, Variant::of(standard), choice);
+    let choose = |standard, choice| Mode::choose(standard, Variant::for_standard(standard), choice);
     let rate = BitRate::from_kbps(866_700);
     let wide = ModeChoice { width_mhz: Some(160), ..ModeChoice::rate(rate) };
     let mode = choose(Standard::Ac, wide).unwrap();
@@ -258,7 +258,7 @@ fn training_and_packet_extension_are_chosen_for_all_modes() {
     use super::super::{HeChoice, PacketExtension, TrainingField};
     let of = |standard, training, extension| {
         let he = HeChoice { training, extension, ..HeChoice::USUAL };
-        Mode::all_of(standard, Variant { he, ..Variant::of(standard) })
+        Mode::all_of(standard, Variant { he, ..Variant::for_standard(standard) })
     };
     let all = |training, extension| of(Standard::Ax, training, extension);
     let usual = Mode::all(Standard::Ax);

@@ -99,3 +99,66 @@ fn each_user_has_its_own_rate() {
     let [in_shared, in_alone] = [&shared, &alone].map(|used| used.values().sum::<usize>());
     assert!(in_shared > 3 * in_alone && in_alone > 0, "{in_shared} MPDUs shared, {in_alone} alone");
 }
+
+/// Packets of the second second from clients that are triggered and do not contend, and the MCS of their HE TB PPDUs. Their queues are
+/// never empty.
+fn triggered_second(snr: &[f64], mcs: Option<u8>) -> (u64, Used) {
+    let clients = snr.len();
+    let mut config = adapting(snr, asking(clients, Triggers::Always, MuEdca::Silent, false));
+    if let Some(mcs) = mcs {
+        config.rate_control = RateControl::Fixed;
+        for station in &mut config.stations {
+            station.mode = Mode::he(mcs, 1, 80, GuardInterval::Ns1600).unwrap();
+        }
+    } else {
+        for station in &mut config.stations {
+            station.mode = Mode::he(11, 1, 80, GuardInterval::Ns1600).unwrap();
+        }
+    }
+    let span = Duration::from_secs(2);
+    let mut bss = channel(config, 1, "triggered rates", span);
+    bss.record_air();
+    let (mut used, mut before) = (Used::new(), 0);
+    let arrived = |bss: &Channel| (1..=clients as u16).map(|id| bss.counters(StationId(id)).arrived).sum();
+    saturate(&mut bss, span, |bss, now| {
+        for id in (1..=clients as u16).map(|id| StationId(id).first_function()) {
+            while bss.queued(id, AP.first_function()) < 400 {
+                bss.enqueue(now, id, AP.first_function(), FULL);
+            }
+        }
+        let is_late = now >= Instant::ZERO + Duration::from_secs(1);
+        if !is_late {
+            before = arrived(bss);
+        }
+        for frame in std::iter::from_fn(|| bss.poll_air()).filter(|_| is_late) {
+            if let (Frame::Data { .. }, Format::HeTb, Some(mcs)) =
+                (&frame.frame, frame.mode.format, frame.mode.mcs)
+            {
+                *used.entry((frame.transmitter.0, mcs)).or_default() += 1;
+            }
+        }
+    });
+    let all: u64 = arrived(&bss);
+    (all - before, used)
+}
+
+/// Clients that MU EDCA silences send at the rates that the access point finds: nearly as much as at the best fixed one.
+#[test]
+fn the_access_point_finds_the_rates_of_silent_clients() {
+    for db in [8.0, 16.0, 30.0] {
+        let snr = [db; 4];
+        let (adapted, used) = triggered_second(&snr, None);
+        let best = (0..=11).map(|mcs| triggered_second(&snr, Some(mcs)).0).max().unwrap();
+        println!("{db} dB: {adapted} of {best} packets, {used:?}");
+        assert!(adapted as f64 > 0.85 * best as f64, "{db} dB: {adapted} of {best} packets");
+    }
+}
+
+/// Each silent client has its own rate.
+#[test]
+fn a_silent_client_further_away_is_triggered_at_a_lower_rate() {
+    let (_, used) = triggered_second(&[4.0, 10.0, 18.0, 30.0], None);
+    let mcs: Vec<u8> = usual(&used).into_values().collect();
+    println!("{mcs:?}");
+    assert!(mcs.len() == 4 && mcs.is_sorted() && mcs[0] < mcs[3], "{used:?}");
+}

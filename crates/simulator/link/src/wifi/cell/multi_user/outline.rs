@@ -12,7 +12,7 @@ use crate::wifi::phy::{
 };
 
 /// Longest extension of several users' Block Acks for compressed TCP ACKs; further ACKs wait. Ours.
-const LONGEST_ANSWER: Duration = Duration::from_millis(1);
+const LONGEST_RESPONSE: Duration = Duration::from_millis(1);
 
 /// By how much one more segment can extend a PPDU: a quarter of a symbol of 16 us, and 4 us of packet extension.
 const ONE_SEGMENT: Duration = Duration::from_micros(20);
@@ -22,14 +22,13 @@ pub(super) struct Outline {
     /// The users acknowledge their data.
     pub is_answered: bool,
     pub unit: ResourceUnit,
-    pub users: usize,
     /// Modes of the users' data and of their responses, in the order of the users.
     pub modes: Vec<[Mode; 2]>,
     /// Room for compressed ACKs of each user.
     pub rooms: Vec<u32>,
     pub control_mode: Mode,
     /// Time from the end of the data to the end of the responses.
-    pub answered_after: Duration,
+    pub response_time: Duration,
 }
 
 impl Cell {
@@ -42,13 +41,13 @@ impl Cell {
         users: &[usize],
     ) -> Option<Outline> {
         let station = &self.stations[id];
-        let of = |peer: &usize| &station.peers[*peer].originator;
-        let modes = users.iter().map(|peer| of(peer).steady_modes()[0]);
+        let originator = |peer: &usize| &station.peers[*peer].originator;
+        let modes = users.iter().map(|peer| originator(peer).steady_modes()[0]);
         let down: Vec<Mode> = modes.clone().collect();
-        let up: Vec<Mode> = modes.map(|mode| mode.at_most_mcs(ofdma.answer_mcs())).collect();
+        let up: Vec<Mode> = modes.map(|mode| mode.at_most_mcs(ofdma.response_mcs())).collect();
         let ppdu_down = self.shared_ppdu(MultiUser::Down, &down)?;
         let ppdu_up = self.shared_ppdu(MultiUser::Up, &up)?;
-        let controls = || users.iter().map(|peer| of(peer).steady_modes()[1]);
+        let controls = || users.iter().map(|peer| originator(peer).steady_modes()[1]);
         let control_mode = controls().min_by_key(Mode::rate)?;
         let one_by_one = ofdma.acknowledgment == MuAcknowledgment::BlockAckRequests;
         let modes = (down.iter().zip(&up).zip(controls()))
@@ -60,20 +59,12 @@ impl Cell {
         let rooms: Vec<u32> = (users.iter().zip(&modes))
             .map(|(peer, modes)| if one_by_one { 0 } else { self.room_for(id, ofdma, *peer, &modes[1]) })
             .collect();
-        let is_answered = users.first().is_some_and(|peer| of(peer).is_answered());
-        let answered_after = match is_answered {
-            true => self.answered_after(at, id, ofdma, users, (&modes, &rooms), &control_mode),
+        let is_answered = users.first().is_some_and(|peer| originator(peer).is_answered());
+        let response_time = match is_answered {
+            true => self.response_time(at, id, ofdma, users, (&modes, &rooms), &control_mode),
             false => Duration::ZERO,
         };
-        Some(Outline {
-            is_answered,
-            unit: ppdu_down.unit,
-            users: users.len(),
-            modes,
-            rooms,
-            control_mode,
-            answered_after,
-        })
+        Some(Outline { is_answered, unit: ppdu_down.unit, modes, rooms, control_mode, response_time })
     }
 
     /// Room for compressed ACKs in the response of `peer`, in bytes.
@@ -84,10 +75,10 @@ impl Cell {
         }
         let most = match ofdma.acknowledgment {
             MuAcknowledgment::TriggeredResponseScheduling => mode.bytes_in_symbols(OfdmaConfig::TRS_SYMBOLS),
-            _ => mode.bytes_within(LONGEST_ANSWER),
+            _ => mode.bytes_within(LONGEST_RESPONSE),
         };
         let around = ofdma.carried_len(1) - 1;
-        let most = most.saturating_sub(answer_len(ofdma, entry) + around);
+        let most = most.saturating_sub(triggered_response_len(ofdma, entry) + around);
         match ofdma.hack_room {
             HackRoom::Fixed(bytes) => bytes.min(most),
             HackRoom::Forecast => entry.room.bytes(most),
@@ -95,7 +86,7 @@ impl Cell {
     }
 
     /// Time from the end of the data to the end of the last response.
-    fn answered_after(
+    fn response_time(
         &self,
         at: Instant,
         id: FunctionId,
@@ -116,30 +107,27 @@ impl Cell {
                     + (self.rules.phy.sifs + control_mode.ppdu_duration(BLOCK_ACK_REQUEST_LEN)) * requests
             }
             _ => {
-                let answers = peers().zip(modes.iter().zip(rooms));
-                let psdus = answers.map(|(peer, (modes, room))| {
-                    let len = answer_len(ofdma, peer) + ofdma.carried_len(*room);
-                    (modes[1], len + data_room(ofdma, peer, at))
-                });
+                let psdus = self.block_ack_psdus(id, ofdma, users, (modes, rooms));
+                let psdus =
+                    psdus.zip(peers()).map(|((mode, len), peer)| (mode, len + data_room(ofdma, peer, at)));
                 let trigger = self.trigger_time(ofdma, users.len(), control_mode);
                 trigger + sifs + MultiUserPpdu::duration(&psdus)
             }
         }
     }
 
-    /// OFDM symbols of the simultaneous responses of `users`.
-    pub(super) fn answer_symbols(
+    /// Modes and bytes of the simultaneous Block Acks of `users`.
+    pub(super) fn block_ack_psdus(
         &self,
         id: FunctionId,
         ofdma: &OfdmaConfig,
         users: &[usize],
-        outline: &Outline,
-    ) -> u64 {
-        let answers = users.iter().zip(outline.modes.iter().zip(&outline.rooms));
-        let psdus = answers.map(|(peer, (modes, room))| {
-            (modes[1], answer_len(ofdma, &self.stations[id].peers[*peer]) + ofdma.carried_len(*room))
-        });
-        MultiUserPpdu::symbol_count(&psdus)
+        (modes, rooms): (&[[Mode; 2]], &[u32]),
+    ) -> impl Iterator<Item = (Mode, u32)> + Clone {
+        users.iter().zip(modes.iter().zip(rooms)).map(move |(peer, (modes, room))| {
+            let len = triggered_response_len(ofdma, &self.stations[id].peers[*peer]);
+            (modes[1], len + ofdma.carried_len(*room))
+        })
     }
 
     /// Time from the end of the data to the end of the trigger after it; zero if the trigger is inside the PPDU.
@@ -158,11 +146,11 @@ impl Cell {
         outline: &Outline,
         limit: Option<Duration>,
     ) -> Duration {
-        let within = self.ppdu_limit(id, outline.answered_after, limit);
+        let within = self.ppdu_limit(id, outline.response_time, limit);
         let [first, ..] = &outline.modes[..] else { return within };
         let is_even = outline.modes.iter().all(|modes| modes[0] == first[0]);
         // One user's coding may need a segment that another user's does not.
-        let segment = if is_even || outline.users < 2 { Duration::ZERO } else { ONE_SEGMENT };
+        let segment = if is_even { Duration::ZERO } else { ONE_SEGMENT };
         within.saturating_sub(segment)
     }
 }
@@ -178,6 +166,6 @@ pub(super) fn data_room(ofdma: &OfdmaConfig, peer: &Peer, at: Instant) -> u32 {
 }
 
 /// Bytes of a Block Ack of `peer` in response to a trigger, and of the report with it.
-pub(super) fn answer_len(ofdma: &OfdmaConfig, peer: &Peer) -> u32 {
+pub(super) fn triggered_response_len(ofdma: &OfdmaConfig, peer: &Peer) -> u32 {
     peer.originator.block_ack_len() + MPDU_DELIMITER_LEN + ofdma.report_len()
 }

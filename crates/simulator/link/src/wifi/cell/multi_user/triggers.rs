@@ -21,7 +21,7 @@ impl Cell {
     }
 
     /// Most clients that a trigger addresses individually.
-    fn most_asked(&self, ofdma: &OfdmaConfig) -> usize {
+    fn most_triggered(&self, ofdma: &OfdmaConfig) -> usize {
         self.rules.most_users - self.random_units(ofdma)
     }
 
@@ -33,10 +33,24 @@ impl Cell {
         clients.min_by_key(|(_, mode)| mode.rate())
     }
 
-    /// The mode of a client's single-user PPDUs that try no rate.
+    /// The mode of a client's HE TB PPDUs that try no rate: that of its single-user PPDUs, where the access point does not choose one.
     pub(super) fn uplink_mode(&self, id: FunctionId, peer: usize) -> Mode {
-        let client = &self.stations[self.stations[id].peers[peer].id];
+        let entry = &self.stations[id].peers[peer];
+        if let Some(rates) = &entry.triggered_rates {
+            return rates.steady_mode();
+        }
+        let client = &self.stations[entry.id];
         client.peers[client.peer_index(id)].originator.steady_modes()[0]
+    }
+
+    /// The mode that `id` asks a client for in the trigger at `at`.
+    pub(super) fn choose_uplink(&mut self, at: Instant, id: FunctionId, peer: usize) -> Mode {
+        let client = &self.stations[self.stations[id].peers[peer].id];
+        let retries = client.peers[client.peer_index(id)].originator.most_retries();
+        match &mut self.stations[id].peers[peer].triggered_rates {
+            Some(rates) => rates.choose(at, retries),
+            None => self.uplink_mode(id, peer),
+        }
     }
 
     /// Clients of `id` that send much at `at`.
@@ -45,7 +59,7 @@ impl Cell {
     }
 
     /// Whether data of `id` goes before its triggers at `at`, because no client has anything.
-    fn data_goes_first(&self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> bool {
+    fn data_precedes_trigger(&self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> bool {
         let station = &self.stations[id];
         ofdma.triggers == Triggers::Always
             && station.has_data()
@@ -56,21 +70,26 @@ impl Cell {
     }
 
     /// The clients that `id` triggers at `at`, no more than there are units; in turns if all are triggered.
-    pub(super) fn whom_to_ask(&mut self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> Vec<usize> {
+    pub(super) fn clients_to_trigger(
+        &mut self,
+        at: Instant,
+        id: FunctionId,
+        ofdma: &OfdmaConfig,
+    ) -> Vec<usize> {
         if let Some(scheduler) = self.stations[id].mu_scheduler.clone() {
-            return self.scheduled_to_ask(at, id, ofdma, &scheduler);
+            return self.scheduled_clients(at, id, ofdma, &scheduler);
         }
-        if self.data_goes_first(at, id, ofdma) {
+        if self.data_precedes_trigger(at, id, ofdma) {
             return Vec::new();
         }
         let count = self.stations[id].peers.len();
-        let first = self.stations[id].asked_first;
+        let first = self.stations[id].next_to_trigger;
         let busy = self.busy_clients(at, id);
         let wanted = |peer: &usize| self.stations[id].peers[*peer].uplink.is_wanted(ofdma.triggers, busy, at);
         let turns = (0..count).map(|peer| (first + peer) % count).filter(wanted);
-        let asked: Vec<usize> = self.sharing_a_trigger(id, turns).take(self.most_asked(ofdma)).collect();
-        self.stations[id].asked_first = asked.last().map_or(first, |last| (last + 1) % count);
-        asked
+        let chosen: Vec<usize> = self.sharing_a_trigger(id, turns).take(self.most_triggered(ofdma)).collect();
+        self.stations[id].next_to_trigger = chosen.last().map_or(first, |last| (last + 1) % count);
+        chosen
     }
 
     /// Those of `peers` whose responses may share a PPDU with that of the first one that sends HE PPDUs.
@@ -79,18 +98,18 @@ impl Cell {
         id: FunctionId,
         peers: impl Iterator<Item = usize>,
     ) -> impl Iterator<Item = usize> {
-        let mut of_first = None;
+        let mut first = None;
         peers.filter(move |peer| {
-            let own = self.uplink_mode(id, *peer);
-            let alike = (own.width_mhz, own.guard_interval);
-            own.format == Format::HeSu
+            let mode = self.uplink_mode(id, *peer);
+            let alike = (mode.width_mhz, mode.guard_interval);
+            mode.format == Format::HeSu
                 && self.stations[id].peers[*peer].answered
-                && *of_first.get_or_insert(alike) == alike
+                && *first.get_or_insert(alike) == alike
         })
     }
 
     /// The clients that `scheduler` lets `id` trigger at `at`.
-    fn scheduled_to_ask(
+    fn scheduled_clients(
         &self,
         at: Instant,
         id: FunctionId,
@@ -103,25 +122,20 @@ impl Cell {
             uplink.as_seen_at(at, self.stations.station_of(*client), self.uplink_mode(id, *peer).rate())
         });
         let clients: Vec<UplinkClient> = clients.collect();
-        let chosen = scheduler.uplink(at, &clients, self.most_asked(ofdma));
+        let chosen = scheduler.uplink(at, &clients, self.most_triggered(ofdma));
         chosen.into_iter().map(|position| peers[position]).collect()
     }
 
-    /// A single-user PPDU of a client arrived at the access point, with the client's buffer status.
-    pub fn note_uplink(&mut self, exchange: &Exchange) {
+    /// A single-user PPDU was acknowledged, or not: that of a client brought its buffer status to the access point.
+    pub fn note_single_user(&mut self, exchange: &Exchange) {
         let Some(ofdma) = self.rules.config.ofdma else { return };
-        if !self.stations[exchange.to].is_access_point() {
-            if !self.stations[exchange.from].is_access_point() {
-                // A direct link.
-                return;
-            }
-            // The access point's data was acknowledged or lost; TCP ACKs for it are expected.
-            let mpdus = self.stations.originator(exchange).plan().mpdus;
-            let peer = exchange.peer();
-            if matches!(exchange.outgoing, Outgoing::Data { class: PayloadClass::Data, .. }) {
-                self.stations[exchange.from].peers[peer].uplink.sent(mpdus);
-            }
-            self.want_trigger(exchange.from, exchange.response_end, &ofdma);
+        if self.stations[exchange.from].is_access_point() {
+            self.note_downlink(exchange);
+            self.contend_for_trigger(exchange.from, exchange.response_end, &ofdma);
+            return;
+        }
+        if !self.stations[exchange.to].is_access_point() || exchange.is_no_ack() {
+            // A direct link, or data that no client is triggered for.
             return;
         }
         let client = &self.stations[exchange.from];
@@ -129,13 +143,21 @@ impl Cell {
         let (left, mpdus) = (originator.buffer_status(), originator.plan().mpdus);
         let access_point = &mut self.stations[exchange.to];
         let peer = access_point.peer_index(exchange.from);
-        access_point.peers[peer].uplink.heard(exchange.end, mpdus, left);
-        self.want_trigger(exchange.to, exchange.response_end, &ofdma);
+        access_point.peers[peer].uplink.received_single_user(exchange.end, mpdus, left);
+        self.contend_for_trigger(exchange.to, exchange.response_end, &ofdma);
+    }
+
+    /// The access point's data was acknowledged or lost: TCP ACKs for it are expected.
+    pub fn note_downlink(&mut self, exchange: &Exchange) {
+        let mpdus = self.stations.originator(exchange).plan().mpdus;
+        if matches!(exchange.outgoing, Outgoing::Data { class: PayloadClass::Data, .. }) {
+            self.stations[exchange.from].peers[exchange.peer()].uplink.sent(mpdus);
+        }
     }
 
     /// Lets the access point contend for a trigger if there are clients to trigger.
-    pub(super) fn want_trigger(&mut self, id: FunctionId, at: Instant, ofdma: &OfdmaConfig) {
-        if self.stations[id].trigger_due || !self.is_anybody_to_ask(at, id, ofdma) {
+    pub(super) fn contend_for_trigger(&mut self, id: FunctionId, at: Instant, ofdma: &OfdmaConfig) {
+        if self.stations[id].trigger_due || !self.has_clients_to_trigger(at, id, ofdma) {
             return;
         }
         let station = &self.stations[id];
@@ -145,10 +167,10 @@ impl Cell {
     }
 
     /// Whether `id` has clients to trigger at `at`.
-    fn is_anybody_to_ask(&self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> bool {
+    fn has_clients_to_trigger(&self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> bool {
         let station = &self.stations[id];
         if let Some(scheduler) = &station.mu_scheduler {
-            return !self.scheduled_to_ask(at, id, ofdma, scheduler).is_empty();
+            return !self.scheduled_clients(at, id, ofdma, scheduler).is_empty();
         }
         if ofdma.triggers == Triggers::RandomAccess {
             return ofdma.random_access_units > 0;
@@ -160,6 +182,6 @@ impl Cell {
             let asked_with_data = cascades && peer.originator.need() == Need::Data;
             peer.uplink.is_wanted(ofdma.triggers, busy, at) && !asked_with_data
         };
-        station.peers.iter().any(wanted) && !self.data_goes_first(at, id, ofdma)
+        station.peers.iter().any(wanted) && !self.data_precedes_trigger(at, id, ofdma)
     }
 }

@@ -17,7 +17,7 @@ struct Yield {
 impl Yield {
     /// Whether it brings more bytes than `other` in the same time, by one part in `worth`.
     fn beats(self, other: Self, worth: u64) -> bool {
-        let rate = |own: Self, of: Self| u128::from(own.bytes) * u128::from(of.time.as_nanos());
+        let rate = |one: Self, other: Self| u128::from(one.bytes) * u128::from(other.time.as_nanos());
         let worth = u128::from(worth);
         rate(self, other) * worth > rate(other, self) * (worth + 1)
     }
@@ -84,7 +84,7 @@ impl Cell {
         let psdus: Vec<(Mode, u32)> = psdus.collect();
         let bytes = psdus.iter().map(|(_, bytes)| u64::from(*bytes)).sum();
         let ppdu = MultiUserPpdu::duration(&psdus.iter().copied());
-        Some(Yield { bytes, time: self.access_time(id) + ppdu + outline.answered_after })
+        Some(Yield { bytes, time: self.access_time(id) + ppdu + outline.response_time })
     }
 
     /// An access with a PPDU of `peer` alone, for which `waiting` bytes wait.
