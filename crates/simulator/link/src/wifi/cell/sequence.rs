@@ -501,8 +501,8 @@ impl Sequence {
     }
 
     /// Its frame has ended. Its receiver is `ready` to respond if it takes part in no other sequence, and no NAV forbids it.
-    /// `next_idle` is the idle period that would now begin at the holder. Returns when the next frame begins, which is the first of
-    /// the next sequence of the TXOP if this one is over.
+    /// `next_idle` is the idle period that would now begin at the holder. Returns when the next frame begins: if this sequence is
+    /// over, the first frame of the next one in the TXOP.
     pub fn frame_ended(&mut self, cell: &mut Cell, ready: bool, next_idle: u64) -> Option<Instant> {
         match self.frame {
             SequenceFrame::Protection(step) => self.protection_ended(cell, step, ready, next_idle),
@@ -595,7 +595,8 @@ impl Sequence {
         }
     }
 
-    /// How its users acknowledge its data: a single one at once, as the first of several that are requested one by one. `None` if they do not.
+    /// How its users acknowledge its data; `None` if they do not. A single one responds at once, like the first of several that are
+    /// requested one by one.
     fn acknowledgment(&self) -> Option<MuAcknowledgment> {
         if self.exchanges().any(Exchange::is_no_ack) {
             return None;
@@ -616,7 +617,7 @@ impl Sequence {
         self.send(SequenceFrame::Response(index), response_at, response_end)
     }
 
-    /// A user has responded alone: the next one is requested to, or all is settled.
+    /// A user has responded alone: the next one gets a Block Ack Request, or all are settled.
     fn response_ended(&mut self, cell: &mut Cell, index: usize, next_idle: u64) -> Option<Instant> {
         self.users[index].settle(cell, self.until, next_idle);
         if !self.is_multi_user() {

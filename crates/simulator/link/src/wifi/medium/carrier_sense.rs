@@ -268,7 +268,7 @@ impl CarrierSense {
         match sequence {
             None => send(StationId::AP),
             Some(sequence) => {
-                sequence.transmitters().for_each(|function| send(cell.stations.station_of(function)))
+                sequence.transmitters().for_each(|function| send(cell.stations.station_of(function)));
             }
         }
         for (view, frame) in views.iter_mut().zip(perceived) {

@@ -159,7 +159,7 @@ impl Sequence {
         cell.trigger_time(ofdma, self.users.len(), control_mode)
     }
 
-    /// Sets the end of the data on the air, and start and end of the responses, the last of which ends `response_time` the data.
+    /// Sets the `end` of the data on the air, and the times of the responses, the last of which ends `response_time` later.
     fn plan_responses(&mut self, cell: &Cell, end: Instant, response_time: Duration) {
         self.until = end;
         let is_answered = !self.users.iter().flat_map(|user| &user.exchange).any(Exchange::is_no_ack);
@@ -180,8 +180,8 @@ impl Sequence {
         }
     }
 
-    /// The user with this index received data: it may have received the request of `len` bytes in the same A-MPDU, which it expects
-    /// if any other MPDU arrived.
+    /// Draws whether the user with this index received the request of `len` bytes in the A-MPDU of its data. A user that received any
+    /// other MPDU expects one.
     pub fn receive_request_inside(&mut self, cell: &mut Cell, index: usize, len: u32) {
         let user = &mut self.users[index];
         let noise = cell.stations[self.initiator].peers[user.peer].noise.as_mut();
@@ -226,7 +226,7 @@ impl Sequence {
         })
     }
 
-    /// The request of simultaneous responses has ended: the users that received it learn the start of the window from it, and respond.
+    /// The request of simultaneous responses has ended: users that received it move their windows to its start, and respond.
     pub fn requests_ended(&mut self, cell: &mut Cell, next_idle: u64) -> Option<Instant> {
         if !self.users.iter().any(|user| user.responds) {
             return self.give_up(cell, next_idle);

@@ -33,7 +33,7 @@ impl Cell {
         clients.min_by_key(|(_, mode)| mode.rate())
     }
 
-    /// The mode of a client's HE TB PPDUs that try no rate: that of its single-user PPDUs, where the access point does not choose one.
+    /// The mode of a client's HE TB PPDUs that try no rate: that of its single-user PPDUs, unless the access point finds one.
     pub(super) fn uplink_mode(&self, id: FunctionId, peer: usize) -> Mode {
         let entry = &self.stations[id].peers[peer];
         if let Some(rates) = &entry.triggered_rates {

@@ -115,8 +115,8 @@ impl Cell {
 }
 
 impl Cell {
-    /// The access point acknowledged the triggered data of `exchange` at `at`: its sender contends by other parameters for a time. `peer` is
-    /// the access point's number for it.
+    /// The access point acknowledged the triggered data of `exchange` at `at`: for a time the sender, its `peer`, uses the MU EDCA
+    /// parameters.
     pub fn apply_mu_edca(&mut self, exchange: &Exchange, peer: usize, at: Instant) {
         let access_point = &mut self.stations[exchange.to];
         let mu_edca = self.rules.config.ofdma.map(|ofdma| ofdma.mu_edca);
@@ -128,7 +128,7 @@ impl Cell {
         self.stations[exchange.from].contention.restrict(self.rules.phy, &edca, at + timer);
     }
 
-    /// Of the triggered PPDU of `exchange`, `delivered` MPDUs arrived: the access point's rate control for its sender, `peer`, learns it.
+    /// Reports to the access point's rate control for `peer` that `delivered` MPDUs of the triggered PPDU of `exchange` arrived.
     pub fn report_triggered_rate(&mut self, exchange: &Exchange, peer: usize, delivered: u32) {
         let plan = *self.stations.originator(exchange).plan();
         if let Some(rates) = &mut self.stations[exchange.to].peers[peer].triggered_rates {
