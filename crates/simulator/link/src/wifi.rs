@@ -12,6 +12,7 @@ pub mod error_rate;
 mod functions;
 pub mod ideal_rate;
 mod interrupt;
+mod link_set;
 mod mac;
 mod medium;
 mod mu_scheduler;
@@ -25,20 +26,20 @@ pub use air::{AirFrame, StationId};
 pub use airtime::{Airtime, AirtimeUse, StationAirtime};
 pub use bitmap::AckBitmap;
 pub use bss::{Bss, LinkCounts, Offered, RadioTimes};
-pub use category::{AccessCategory, EdcaOverride, EdcaParameters, PerCategory, TxopLimits};
+pub use category::{AccessCategory, BothWays, EdcaOverride, EdcaParameters, PerCategory, TxopLimits};
 pub use cell::Delivery;
 pub use config::{
-    AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, DirectLink, Eifs, LinkAcks, Protection,
+    AmsduLimit, ApScheduler, BssConfig, Bursts, DirectLink, Eifs, LinkAcks, MultiLinkConfig, Protection,
     RateControl, RepairConfig, ReverseDirection, StationConfig, StreamQueues,
 };
 pub use counters::StationCounters;
 pub use functions::{FunctionId, Functions, Peers};
 pub use interrupt::Interrupt;
+pub use link_set::{LinkId, LinkSet};
 pub use mac::ack_times::AckTimes;
 pub use mu_scheduler::{ExternalMuScheduler, MuScheduler, MuSchedulerFactory, ReadyUser, UplinkClient};
 pub use multi_link::{
-    AckLinks, BlockAckScope, ClientLinks, Emlsr, LinkId, LinkMap, LinkMode, LinkSet, MultiLinkConfig,
-    RadioReturn, WindowShare,
+    AckLinks, BlockAckScope, ClientLinks, Emlsr, LinkMap, LinkMode, RadioReturn, WindowShare,
 };
 pub use ofdma::{HackCarrier, HackRoom, MuAcknowledgment, MuEdca, OfdmaConfig, Sharing, Triggers};
 pub use propagation::{Decibels, PathLoss, Position, Propagation};

@@ -4,7 +4,7 @@ use tacit_packet::units::{Duration, Instant};
 
 use super::bitmap::AckBitmap;
 use super::category::AccessCategory;
-use super::multi_link::LinkId;
+use super::link_set::LinkId;
 use super::phy::Mode;
 pub use super::phy::TriggerKind;
 

@@ -4,6 +4,7 @@ mod deafened;
 mod early;
 mod hearing;
 mod idlest;
+mod link;
 mod links;
 mod radios;
 
@@ -11,7 +12,8 @@ use hdrhistogram::Histogram;
 use tacit_between::hack::Nic;
 use tacit_packet::units::{Bytes, Duration, Instant};
 
-use self::links::{Link, Links};
+use self::link::Link;
+use self::links::Links;
 pub use self::radios::RadioTimes;
 use super::air::{AirFrame, StationId};
 use super::airtime::{Airtime, StationAirtime};
@@ -21,11 +23,11 @@ use super::config::BssConfig;
 use super::counters::StationCounters;
 use super::functions::{FunctionId, Functions};
 use super::interrupt::Interrupt;
+use super::link_set::LinkId;
 use super::mac::ack_hook::AckHook;
 use super::mac::ack_times::AckTimes;
 use super::mac::block_ack::Recipient;
 use super::mac::station::Station;
-use super::multi_link::LinkId;
 use super::turns::Turns;
 use crate::packet::{Holders, PacketRef};
 

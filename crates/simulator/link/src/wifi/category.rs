@@ -150,6 +150,27 @@ impl AccessCategory {
     }
 }
 
+/// A setting for data from the access point to a client, and for data to the access point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BothWays<T> {
+    /// From the access point.
+    pub down: T,
+    /// To the access point.
+    pub up: T,
+}
+
+impl<T: Copy + PartialEq> BothWays<T> {
+    /// `value` in both directions.
+    pub const fn same(value: T) -> Self {
+        Self { down: value, up: value }
+    }
+
+    /// True if it is `value` in both directions.
+    pub fn are(&self, value: T) -> bool {
+        self.down == value && self.up == value
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

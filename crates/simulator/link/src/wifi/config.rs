@@ -3,8 +3,8 @@
 use tacit_packet::units::{Bytes, Duration, Instant};
 
 use super::air::StationId;
-use super::category::{AccessCategory, EdcaOverride, EdcaParameters, PerCategory, TxopLimits};
-use super::multi_link::MultiLinkConfig;
+use super::category::{AccessCategory, BothWays, EdcaOverride, EdcaParameters, PerCategory, TxopLimits};
+use super::multi_link::{AckLinks, BlockAckScope, ClientLinks, LinkMap, WindowShare};
 use super::ofdma::OfdmaConfig;
 use super::phy::{Mode, Phy, Standard, Variant};
 use super::propagation::Decibels;
@@ -215,27 +215,6 @@ impl RepairConfig {
     /// loss; requests are frequent enough that one covers the losses at 600 Mb/s.
     pub const USUAL: Self =
         Self { buffer: Bytes(3_000_000), age: Duration::from_millis(200), period: Duration::from_millis(20) };
-}
-
-/// A setting for data from the access point to a client, and for data to the access point.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BothWays<T> {
-    /// From the access point.
-    pub down: T,
-    /// To the access point.
-    pub up: T,
-}
-
-impl<T: Copy + PartialEq> BothWays<T> {
-    /// `value` in both directions.
-    pub const fn same(value: T) -> Self {
-        Self { down: value, up: value }
-    }
-
-    /// True if it is `value` in both directions.
-    pub fn are(&self, value: T) -> bool {
-        self.down == value && self.up == value
-    }
 }
 
 /// How the spatial streams of a mode carry aggregates.
@@ -461,5 +440,39 @@ impl BssConfig {
             Some(client) => &self.stations[client].edca,
         };
         own.get(category).over(category.parameters(self.phy()))
+    }
+}
+
+/// Several links between an access point and its clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MultiLinkConfig {
+    /// The links after the first, with the same clients in the same order and the same categories. Queues, the window,
+    /// retries and reordering are those of the first link.
+    pub further: Vec<BssConfig>,
+    /// How the links share the window.
+    pub share: WindowShare,
+    /// What a Block Ack acknowledges.
+    pub block_acks: BlockAckScope,
+    /// Links for pure TCP ACKs.
+    pub acks: AckLinks,
+    /// Links for all other packets.
+    pub map: LinkMap,
+    /// Links of each client, in the order of [`BssConfig::stations`]. One with a single radio sends on the fastest of those
+    /// that carry all that it sends.
+    pub clients: Vec<ClientLinks>,
+}
+
+impl MultiLinkConfig {
+    /// All clients on all links.
+    pub fn new(further: Vec<BssConfig>) -> Self {
+        let clients = further.first().map_or(0, |link| link.stations.len());
+        Self {
+            further,
+            share: WindowShare::default(),
+            block_acks: BlockAckScope::default(),
+            acks: AckLinks::ANY,
+            map: LinkMap::ALL,
+            clients: vec![ClientLinks::ALL; clients],
+        }
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod block_ack;
 pub(crate) mod buffer_status;
 pub(crate) mod exchange;
 pub(crate) mod fates;
+pub(crate) mod link_role;
 pub(crate) mod mpdu;
 pub(crate) mod noise;
 pub(crate) mod originator;

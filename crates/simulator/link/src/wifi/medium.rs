@@ -188,11 +188,14 @@ impl Medium {
             transmission.capture(cell, capture);
         }
         sense.end_frame(transmission, cell.rules.config.eifs);
-        let ready = transmission.receive(cell, sense, at);
+        if transmission.overlapped {
+            transmission.receive_overlapped(cell, sense.is_common(), at);
+        }
         let Transmission { sequence: Some(sequence), perceived, overlapped, .. } = transmission else {
             self.end(index);
             return;
         };
+        let ready = sense.is_ready(cell, sequence, at);
         // Where all hear all, it matters only for the last frame.
         let is_early = !sense.is_common() || sequence.is_multi_user();
         let early = is_early.then(|| (sequence.reserves_until(cell), sequence.receiver()));

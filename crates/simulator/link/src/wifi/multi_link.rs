@@ -1,65 +1,10 @@
 //! Multi-link operation (802.11be clause 35.3): one queue, sequence space, window and reorder buffer for each pair of
 //! multi-link devices (MLD), category and direction, over several links that contend each on its own channel.
 
-use tacit_packet::units::{Duration, Instant};
+use tacit_packet::units::Duration;
 
-use super::category::AccessCategory;
-use super::config::{BothWays, BssConfig};
-use super::mac::mpdu::Mpdu;
-use crate::packet::PayloadClass;
-
-/// A link of a multi-link device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LinkId(pub u8);
-
-impl LinkId {
-    /// The first link, which is the only one without multi-link operation.
-    pub const FIRST: Self = Self(0);
-
-    /// Index into tables of links.
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// A set of links.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinkSet(u8);
-
-impl LinkSet {
-    /// Every link.
-    pub const ALL: Self = Self(u8::MAX);
-    /// No link.
-    pub const NONE: Self = Self(0);
-
-    /// With `link` as well.
-    #[must_use]
-    pub const fn with(self, link: LinkId) -> Self {
-        Self(self.0 | 1 << link.0)
-    }
-
-    /// Without `link`.
-    #[must_use]
-    pub const fn without(self, link: LinkId) -> Self {
-        Self(self.0 & !(1 << link.0))
-    }
-
-    /// True if it has no link.
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// True if it has `link`.
-    pub const fn contains(self, link: LinkId) -> bool {
-        self.0 & 1 << link.0 != 0
-    }
-
-    /// The links of both.
-    #[must_use]
-    pub const fn and(self, other: Self) -> Self {
-        Self(self.0 & other.0)
-    }
-}
+use super::category::{AccessCategory, BothWays};
+use super::link_set::LinkSet;
 
 /// How many MPDUs of the common window an A-MPDU may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -202,90 +147,4 @@ pub struct ClientLinks {
 impl ClientLinks {
     /// All links at once.
     pub const ALL: Self = Self { links: LinkSet::ALL, mode: LinkMode::Simultaneous };
-}
-
-/// Several links between an access point and its clients.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MultiLinkConfig {
-    /// The links after the first, with the same clients in the same order and the same categories. Queues, the window,
-    /// retries and reordering are those of the first link.
-    pub further: Vec<BssConfig>,
-    /// How the links share the window.
-    pub share: WindowShare,
-    /// What a Block Ack acknowledges.
-    pub block_acks: BlockAckScope,
-    /// Links for pure TCP ACKs.
-    pub acks: AckLinks,
-    /// Links for all other packets.
-    pub map: LinkMap,
-    /// Links of each client, in the order of [`BssConfig::stations`]. One with a single radio sends on the fastest of those
-    /// that carry all that it sends.
-    pub clients: Vec<ClientLinks>,
-}
-
-impl MultiLinkConfig {
-    /// All clients on all links.
-    pub fn new(further: Vec<BssConfig>) -> Self {
-        let clients = further.first().map_or(0, |link| link.stations.len());
-        Self {
-            further,
-            share: WindowShare::default(),
-            block_acks: BlockAckScope::default(),
-            acks: AckLinks::ANY,
-            map: LinkMap::ALL,
-            clients: vec![ClientLinks::ALL; clients],
-        }
-    }
-}
-
-/// What a link may carry to one destination.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LinkRole {
-    pub link: LinkId,
-    /// Whether there are other links.
-    pub is_one_of_several: bool,
-    /// Whether it carries pure TCP ACKs.
-    pub acks: bool,
-    /// Whether it carries other packets.
-    pub data: bool,
-    /// Whether an acknowledgment on it also settles MPDUs that are in flight on other links.
-    pub settles_others: bool,
-}
-
-impl LinkRole {
-    /// The only link.
-    pub const ALONE: Self =
-        Self { link: LinkId::FIRST, is_one_of_several: false, acks: true, data: true, settles_others: false };
-
-    /// Whether it carries packets of `class`.
-    pub fn carries(&self, class: PayloadClass) -> bool {
-        !self.is_one_of_several || if class == PayloadClass::Ack { self.acks } else { self.data }
-    }
-
-    /// Whether it carries `mpdu`.
-    pub fn carries_mpdu(&self, mpdu: &Mpdu) -> bool {
-        self.carries(mpdu.msdus.parts().0.class)
-    }
-}
-
-/// What the radio of a client permits on one link.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Gate {
-    /// Nothing begins here now.
-    pub closed: bool,
-    /// Exchanges begin with an initial control frame that has this padding.
-    pub padding: Option<Duration>,
-    /// The next exchange begins with an RTS.
-    pub rts_due: bool,
-    /// A PPDU that begins now ends then, with that on another link.
-    pub ends_at: Option<Instant>,
-    /// Rates of this link and of all that begin with it, if others do: its PPDU takes that part of what waits.
-    pub part: Option<[u64; 2]>,
-}
-
-impl Gate {
-    /// Whether an exchange of its own access begins with an RTS or with an initial control frame.
-    pub fn calls_first(&self) -> bool {
-        self.padding.is_some() || self.rts_due
-    }
 }

@@ -2,17 +2,16 @@
 
 use tacit_packet::units::{Duration, Instant};
 
-use super::hearing::Hearing;
-use super::links::Link;
-use super::radios::{MOST_LINKS, deaf};
+use super::hearing::{Hearing, deaf};
+use super::link::Link;
 use crate::wifi::air::StationId;
 use crate::wifi::cell::SequenceFrame;
 use crate::wifi::cell::earliest;
 use crate::wifi::functions::{FunctionId, Functions};
+use crate::wifi::link_set::{LinkId, LinkSet, MOST_LINKS};
 use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::plan::Outgoing;
 use crate::wifi::mac::protection::Handshake;
-use crate::wifi::multi_link::{LinkId, LinkSet};
 
 /// Such a client.
 #[derive(Clone, Debug)]

@@ -2,11 +2,13 @@
 
 use tacit_packet::units::{Duration, Instant};
 
-use super::links::Link;
+use super::link::Link;
 use crate::wifi::air::StationId;
+use crate::wifi::link_set::{LinkId, LinkSet, MOST_LINKS};
 use crate::wifi::mac::access::AWAY;
+use crate::wifi::mac::link_role::Gate;
 use crate::wifi::mac::station::StallClock;
-use crate::wifi::multi_link::{Emlsr, Gate};
+use crate::wifi::multi_link::Emlsr;
 
 /// A client on one of its links.
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,4 +97,11 @@ impl Hearing {
     pub fn synchronised_at(&self) -> Option<Instant> {
         self.unsynchronised.map(|lost| lost.until)
     }
+}
+
+/// Time without hearing on a link before `now`, as a mean over `links`.
+pub(super) fn deaf(hearing: &[Hearing; MOST_LINKS], links: LinkSet, now: Instant) -> Duration {
+    let own = hearing.iter().zip(0..).filter(|(_, link)| links.contains(LinkId(*link)));
+    let times: Vec<Duration> = own.map(|(hearing, _)| hearing.deaf.until(now)).collect();
+    times.iter().copied().sum::<Duration>() / times.len() as u64
 }

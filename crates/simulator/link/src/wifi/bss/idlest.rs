@@ -4,10 +4,11 @@ use std::cmp::Reverse;
 
 use tacit_packet::units::{Duration, Instant};
 
-use super::links::Link;
-use super::radios::MOST_LINKS;
+use super::link::Link;
 use crate::wifi::air::StationId;
-use crate::wifi::multi_link::{AckLinks, LinkId, LinkSet, MultiLinkConfig};
+use crate::wifi::config::MultiLinkConfig;
+use crate::wifi::link_set::{LinkId, LinkSet, MOST_LINKS};
+use crate::wifi::multi_link::AckLinks;
 
 /// Chooses the link for pure TCP ACKs of each client and to it, once in [`AckLinks::INTERVAL`].
 #[derive(Clone, Debug)]

@@ -4,21 +4,20 @@
 use tacit_packet::units::{Duration, Instant};
 
 use super::deafened::Deafened;
-use super::hearing::Hearing;
-use super::links::Link;
+use super::hearing::{Hearing, deaf};
+use super::link::Link;
 use crate::wifi::air::StationId;
 use crate::wifi::cell::SequenceFrame;
 use crate::wifi::cell::earliest;
+use crate::wifi::config::MultiLinkConfig;
 use crate::wifi::functions::Functions;
+use crate::wifi::link_set::{LinkId, LinkSet, MOST_LINKS};
 use crate::wifi::mac::access::AWAY;
 use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::protection::{Handshake, Step};
 use crate::wifi::mac::station::StallClock;
-use crate::wifi::multi_link::{Emlsr, LinkId, LinkMode, LinkSet, MultiLinkConfig, RadioReturn};
+use crate::wifi::multi_link::{Emlsr, LinkMode, RadioReturn};
 use crate::wifi::phy::Mode;
-
-/// Most links of a device.
-pub(super) const MOST_LINKS: usize = 3;
 
 /// The clients that cannot do everything on all links at once.
 #[derive(Clone, Debug)]
@@ -211,13 +210,6 @@ impl Radios {
         let clients = (self.radios.len() + self.deafened.len()) as u32;
         RadioTimes { clients, transition, busy, deaf: deaf.chain(deafened).sum() }
     }
-}
-
-/// Time without hearing on a link before `now`, as a mean over `links`.
-pub(super) fn deaf(hearing: &[Hearing; MOST_LINKS], links: LinkSet, now: Instant) -> Duration {
-    let own = hearing.iter().zip(0..).filter(|(_, link)| links.contains(LinkId(*link)));
-    let times: Vec<Duration> = own.map(|(hearing, _)| hearing.deaf.until(now)).collect();
-    times.iter().copied().sum::<Duration>() / times.len() as u64
 }
 
 /// Where the main radio of `client` rests among its links `own`: the fastest link that carries all it sends, if one does.

@@ -9,6 +9,7 @@ use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId, Trigg
 use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::category::AccessCategory;
 use crate::wifi::functions::{FunctionId, Functions};
+use crate::wifi::link_set::LinkId;
 use crate::wifi::mac::buffer_status::BufferStatus;
 use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::mpdu::Mpdu;
@@ -16,7 +17,6 @@ use crate::wifi::mac::originator::Originator;
 use crate::wifi::mac::plan::Outgoing;
 use crate::wifi::mac::protection::{Handshake, Step};
 use crate::wifi::mac::rules::Rules;
-use crate::wifi::multi_link::LinkId;
 use crate::wifi::ofdma::HackCarrier;
 use crate::wifi::phy::{Format, Mode, TriggerKind};
 

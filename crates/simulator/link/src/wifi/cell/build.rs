@@ -9,9 +9,9 @@ use crate::queue::QueueConfig;
 use crate::random::Stream;
 use crate::wifi::air::StationId;
 use crate::wifi::category::AccessCategory;
+use crate::wifi::category::BothWays;
 use crate::wifi::config::{
-    ApScheduler, BothWays, BssConfig, DirectLink, LinkAcks, RateControl, ReverseDirection, StationConfig,
-    StreamQueues,
+    ApScheduler, BssConfig, DirectLink, LinkAcks, RateControl, ReverseDirection, StationConfig, StreamQueues,
 };
 use crate::wifi::functions::{FunctionId, Functions, Peers};
 use crate::wifi::mac::SEQUENCE_MODULUS;

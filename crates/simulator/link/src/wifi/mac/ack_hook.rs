@@ -4,7 +4,7 @@
 
 use tacit_between::hack::{Nic, Response, Solicited};
 
-use crate::wifi::multi_link::LinkId;
+use crate::wifi::link_set::LinkId;
 
 /// How a station responds when a link-layer ACK is due.
 #[derive(Clone, Debug, Default)]

@@ -3,7 +3,7 @@
 use tacit_packet::units::Instant;
 
 use super::amsdu::Msdus;
-use crate::wifi::multi_link::LinkId;
+use crate::wifi::link_set::LinkId;
 
 /// State of an MPDU in the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use crate::packet::{Holders, PacketRef, PayloadClass};
 use crate::queue::{AckFilter, Queue, QueueConfig, Queued};
 use crate::waits::Waits;
 use crate::wifi::config::{LinkAcks, RepairConfig};
-use crate::wifi::multi_link::{Gate, LinkRole};
+use crate::wifi::mac::link_role::{Gate, LinkRole};
 use crate::wifi::phy::{BLOCK_ACK_REQUEST_LEN, Mode, ResourceUnit};
 
 pub(crate) use settling::Settled;

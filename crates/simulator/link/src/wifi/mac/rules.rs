@@ -5,10 +5,12 @@ use tacit_packet::units::{Duration, Instant};
 use super::plan::Outgoing;
 use super::protection::Handshake;
 use crate::wifi::category::AccessCategory;
-use crate::wifi::config::{BothWays, BssConfig, Bursts, ReverseDirection};
-use crate::wifi::multi_link::{
-    BlockAckScope, ClientLinks, Emlsr, LinkId, LinkMode, LinkRole, LinkSet, MultiLinkConfig,
-};
+use crate::wifi::category::BothWays;
+use crate::wifi::config::MultiLinkConfig;
+use crate::wifi::config::{BssConfig, Bursts, ReverseDirection};
+use crate::wifi::link_set::{LinkId, LinkSet};
+use crate::wifi::mac::link_role::LinkRole;
+use crate::wifi::multi_link::{BlockAckScope, ClientLinks, Emlsr, LinkMode};
 use crate::wifi::ofdma::OfdmaConfig;
 use crate::wifi::phy::{Format, Mode, Phy, ResourceUnit};
 

@@ -8,7 +8,7 @@ use super::mpdu::Mpdu;
 use super::sent_buffer::SentBuffer;
 use crate::packet::PacketRef;
 use crate::queue::{Queue, QueueConfig};
-use crate::wifi::multi_link::LinkSet;
+use crate::wifi::link_set::LinkSet;
 
 /// The queue and the MPDUs in the Block Ack window.
 #[derive(Clone, Debug)]

@@ -3,7 +3,6 @@
 use tacit_packet::units::Instant;
 
 use super::capture::Capture;
-use super::carrier_sense::CarrierSense;
 use crate::wifi::air::StationId;
 use crate::wifi::cell::{Cell, Sequence, SequenceFrame};
 use crate::wifi::mac::plan::Outgoing;
@@ -119,34 +118,24 @@ impl Transmission {
         }
     }
 
-    /// The frame has ended at `at`: its sequence learns at which receivers others overlapped it. Returns whether the receiver of a
-    /// sequence with one user may respond.
-    #[inline]
-    pub fn receive(&mut self, cell: &mut Cell, sense: &CarrierSense, at: Instant) -> bool {
-        if !self.overlapped && sense.is_common() {
-            return true;
-        }
-        self.receive_overlapped(cell, sense, at)
-    }
-
-    fn receive_overlapped(&mut self, cell: &mut Cell, sense: &CarrierSense, at: Instant) -> bool {
-        let Self { sequence, at: began, perceived, overlapped, others_end, senders, .. } = self;
-        let Some(sequence) = sequence else { return true };
-        let captures = sense.is_common() && cell.rules.config.capture;
-        if *overlapped {
-            let numbers = cell.stations.numbers();
-            // When a function begins to hear the frame alone. Where all hear all, a receiver may synchronise to the rest of it.
-            let clear_from = |function| {
-                let station = numbers.station(function);
-                match perceived.get(station.index()).is_none_or(|frame| frame.spoilt) {
-                    false => *began,
-                    true if captures && !senders.contains(&station) => at.min(*others_end),
-                    true => at,
-                }
-            };
-            sequence.overlap(cell, &clear_from);
-        }
-        sense.is_ready(cell, sequence, at)
+    /// Others overlapped the frame, which ended at `at`: its sequence learns at which receivers. Where all hear all, a receiver may
+    /// synchronise to the rest of it.
+    pub fn receive_overlapped(&mut self, cell: &mut Cell, all_hear_all: bool, at: Instant) {
+        let Self { sequence: Some(sequence), at: began, perceived, others_end, senders, .. } = self else {
+            return;
+        };
+        let captures = all_hear_all && cell.rules.config.capture;
+        let numbers = cell.stations.numbers();
+        // When a function begins to hear the frame alone.
+        let clear_from = |function| {
+            let station = numbers.station(function);
+            match perceived.get(station.index()).is_none_or(|frame| frame.spoilt) {
+                false => *began,
+                true if captures && !senders.contains(&station) => at.min(*others_end),
+                true => at,
+            }
+        };
+        sequence.overlap(cell, &clear_from);
     }
 
     /// The access point captures the frame if it locked onto it and it is strong enough for its mode, despite the overlapping
