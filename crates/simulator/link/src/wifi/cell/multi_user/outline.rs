@@ -124,9 +124,9 @@ impl Cell {
         users: &[usize],
         (modes, rooms): (&[[Mode; 2]], &[u32]),
     ) -> impl Iterator<Item = (Mode, u32)> + Clone {
+        let peers = &self.stations[id].peers;
         users.iter().zip(modes.iter().zip(rooms)).map(move |(peer, (modes, room))| {
-            let len = triggered_response_len(ofdma, &self.stations[id].peers[*peer]);
-            (modes[1], len + ofdma.carried_len(*room))
+            (modes[1], triggered_response_len(ofdma, &peers[*peer]) + ofdma.carried_len(*room))
         })
     }
 
