@@ -11,6 +11,7 @@ mod repair;
 mod sequence;
 mod stations;
 mod txop;
+mod users;
 
 use tacit_between::hack::{Solicited, SolicitedBy};
 use tacit_packet::units::{Bytes, Duration, Instant};
@@ -19,9 +20,9 @@ pub(crate) use self::accounts::{Accounts, even_shares};
 use self::air_log::AirLog;
 pub use self::outbox::Delivery;
 use self::outbox::Outbox;
-use self::sequence::User;
 pub(crate) use self::sequence::{Sequence, SequenceFrame};
 pub(crate) use self::stations::Stations;
+use self::users::User;
 use super::air::{Frame, Outcome, StationId};
 use super::airtime::AirtimeUse;
 use super::functions::FunctionId;

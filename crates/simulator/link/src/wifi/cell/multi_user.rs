@@ -11,8 +11,8 @@ mod uplink;
 
 use tacit_packet::units::{Duration, Instant};
 
-use self::uplink::RandomUnits;
-use super::sequence::{Sequence, SequenceFrame, User, Users};
+use super::sequence::{MultiUser, RandomUnits, Sequence, SequenceFrame};
+use super::users::{User, Users};
 use super::{Cell, earliest};
 use crate::packet::PayloadClass;
 use crate::wifi::air::{Frame, Outcome, Trigger, TriggerKind, TriggerUser};
@@ -20,35 +20,6 @@ use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::ofdma::OfdmaConfig;
 use crate::wifi::phy::{Mode, MultiUser as Way, MultiUserPpdu, trigger_len};
-
-/// The part of a sequence that only those for several users have.
-#[derive(Clone, Debug)]
-pub(super) struct MultiUser {
-    pub ofdma: OfdmaConfig,
-    /// Mode of triggers and of frames to a single user.
-    pub control_mode: Mode,
-    /// Modes of the users' responses and triggered PPDUs, by resource unit.
-    pub modes: Vec<Mode>,
-    /// Start and end of simultaneous responses to the initiator's data.
-    pub responses: [Instant; 2],
-    /// End of the acknowledgments without compressed ACKs.
-    pub plain_end: Instant,
-    /// Units of its triggers for random access.
-    pub random: Option<RandomUnits>,
-    /// Clients at which another frame overlapped a trigger with such units.
-    pub missed_trigger: Vec<FunctionId>,
-    /// Longest duration of the users' PPDUs.
-    longest: Duration,
-    /// Data of users after their Block Acks.
-    pub cascade: Option<Box<Sequence>>,
-}
-
-impl MultiUser {
-    /// Mode of the response or triggered PPDU of `user`.
-    fn mode(&self, user: &User) -> Mode {
-        self.modes[usize::from(user.unit_index)]
-    }
-}
 
 impl Cell {
     /// Whether `id` uses multi-user accesses when possible.

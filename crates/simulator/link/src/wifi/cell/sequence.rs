@@ -1,23 +1,20 @@
 //! Frame exchange sequences: the frames of a channel access or of a part of a TXOP, mostly with one user, and what follows
 //! each of them. The medium decides whether other frames overlap them.
 
-use std::ops::{Deref, DerefMut};
-
 use tacit_packet::units::{Duration, Instant};
 
-use super::multi_user::MultiUser;
+use super::users::{User, Users};
 use super::{Cell, even_shares};
 use crate::packet::PayloadClass;
 use crate::wifi::air::{Outcome, TriggerKind};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::functions::FunctionId;
-use crate::wifi::mac::buffer_status::BufferStatus;
 use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::peer::Peer;
 use crate::wifi::mac::plan::{Outgoing, PpduPlan};
 use crate::wifi::mac::protection::{Direction, Handshake, Step};
-use crate::wifi::ofdma::MuAcknowledgment;
-use crate::wifi::phy::{CTS_LEN, RTS_LEN, trigger_len};
+use crate::wifi::ofdma::{MuAcknowledgment, OfdmaConfig};
+use crate::wifi::phy::{CTS_LEN, Mode, RTS_LEN, trigger_len};
 
 /// A frame of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,54 +40,6 @@ pub(crate) enum SequenceFrame {
     CfEnd,
 }
 
-/// A user of a sequence.
-#[derive(Clone, Debug)]
-pub(crate) struct User {
-    /// The function that exchanges frames with the initiator.
-    pub client: FunctionId,
-    /// The initiator's number for it.
-    pub peer: usize,
-    /// Index of its resource unit.
-    pub unit_index: u16,
-    /// Its data and the acknowledgment of it; `None` if it has no data.
-    pub exchange: Option<Exchange>,
-    /// Bytes in its response in addition to the Block Ack: for compressed ACKs, and for data of its own.
-    pub room: u32,
-    pub data_room: u32,
-    /// It received what requires a response, and responds.
-    pub responds: bool,
-    /// Some of its data arrived.
-    pub data_arrived: bool,
-    /// The acknowledgment of it is lost.
-    pub lost: bool,
-    /// Its outcome is decided.
-    pub settled: bool,
-    /// More is waiting than the acknowledgment has room for.
-    pub holds_more: bool,
-    /// The queue that it reports with its PPDU; `None` without a report.
-    pub queue: Option<BufferStatus>,
-    /// MPDUs that it received before its PPDU, for which TCP ACKs are expected.
-    pub awaited: u32,
-    /// It took a random-access resource unit.
-    pub random: bool,
-    /// The access point's rate control chose the mode of its PPDU.
-    pub adapts: bool,
-    /// Another user took the same unit, or another frame overlapped all of its PPDU.
-    pub collided: bool,
-    /// Another frame overlapped the last frame at its receiver.
-    pub overlapped: bool,
-    /// Bytes appended to the acknowledgment.
-    pub appended: Vec<u8>,
-}
-
-/// The users of a sequence.
-#[derive(Clone, Debug)]
-pub(crate) enum Users {
-    /// Without an allocation.
-    One(User),
-    Several(Vec<User>),
-}
-
 /// Frames that follow each other, the first of which began an access or a part of a TXOP.
 #[derive(Clone, Debug)]
 pub(crate) struct Sequence {
@@ -107,53 +56,46 @@ pub(crate) struct Sequence {
     pub(super) multi_user: Option<Box<MultiUser>>,
 }
 
-impl Deref for Users {
-    type Target = [User];
+/// The part of a sequence that only those for several users have.
+#[derive(Clone, Debug)]
+pub(crate) struct MultiUser {
+    pub ofdma: OfdmaConfig,
+    /// Mode of triggers and of frames to a single user.
+    pub control_mode: Mode,
+    /// Modes of the users' responses and triggered PPDUs, by resource unit.
+    pub modes: Vec<Mode>,
+    /// Start and end of simultaneous responses to the initiator's data.
+    pub responses: [Instant; 2],
+    /// End of the acknowledgments without compressed ACKs.
+    pub plain_end: Instant,
+    /// Units of its triggers for random access.
+    pub random: Option<RandomUnits>,
+    /// Clients at which another frame overlapped a trigger with such units.
+    pub missed_trigger: Vec<FunctionId>,
+    /// Longest duration of the users' PPDUs.
+    pub longest: Duration,
+    /// Data of users after their Block Acks.
+    pub cascade: Option<Box<Sequence>>,
+}
 
-    #[inline]
-    fn deref(&self) -> &[User] {
-        match self {
-            Self::One(user) => std::slice::from_ref(user),
-            Self::Several(users) => users,
-        }
+impl MultiUser {
+    /// Mode of the response or triggered PPDU of `user`.
+    pub fn mode(&self, user: &User) -> Mode {
+        self.modes[usize::from(user.unit_index)]
     }
 }
 
-impl DerefMut for Users {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut [User] {
-        match self {
-            Self::One(user) => std::slice::from_mut(user),
-            Self::Several(users) => users,
-        }
-    }
+/// Random-access units of a trigger.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RandomUnits {
+    /// Index of the first one, after the units of triggered clients.
+    pub first: u16,
+    pub count: u16,
+    /// Mode of a PPDU in one unit: that of the slowest client.
+    pub mode: Mode,
 }
 
 impl User {
-    /// A user without data so far.
-    pub fn new(client: FunctionId, peer: usize, unit_index: u16) -> Self {
-        Self {
-            client,
-            peer,
-            unit_index,
-            exchange: None,
-            room: 0,
-            data_room: 0,
-            responds: false,
-            data_arrived: false,
-            lost: false,
-            settled: false,
-            holds_more: false,
-            queue: None,
-            awaited: 0,
-            random: false,
-            adapts: false,
-            collided: false,
-            overlapped: false,
-            appended: Vec::new(),
-        }
-    }
-
     /// The sender of its data handles the acknowledgment, or its absence noticed at `noticed_at`.
     fn settle(&mut self, cell: &mut Cell, noticed_at: Instant, next_idle: u64) {
         let Some(exchange) = &self.exchange else { return };

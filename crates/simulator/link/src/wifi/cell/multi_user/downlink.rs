@@ -3,10 +3,11 @@
 use tacit_packet::units::{Duration, Instant};
 
 use super::outline::{data_room, triggered_response_len};
-use super::{MultiUser, Sequence, SequenceFrame, User};
+use super::{Sequence, SequenceFrame, User};
 use crate::packet::{PacketRef, PayloadClass};
 use crate::wifi::air::{Frame, Outcome, TriggerKind, TriggeredResponse};
 use crate::wifi::cell::Cell;
+use crate::wifi::cell::sequence::MultiUser;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::originator::UnitPart;

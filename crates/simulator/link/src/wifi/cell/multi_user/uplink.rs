@@ -3,10 +3,11 @@
 
 use tacit_packet::units::{Duration, Instant};
 
-use super::{MultiUser, Sequence, SequenceFrame, User, Users};
+use super::{Sequence, SequenceFrame, User, Users};
 use crate::wifi::air::{Acknowledged, Frame, Outcome, StationId, TriggerKind, TriggerUser};
 use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::cell::Cell;
+use crate::wifi::cell::sequence::{MultiUser, RandomUnits};
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::aggregation::AggregationLimits;
 use crate::wifi::mac::block_ack::Recipient;
@@ -27,16 +28,6 @@ const FULL_MPDU_LEN: u32 = 1_544;
 
 /// Bytes of the length field before the bytes appended for one of several stations. Ours.
 const LENGTH_LEN: u32 = 2;
-
-/// Random-access units of a trigger.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::wifi::cell) struct RandomUnits {
-    /// Index of the first one, after the units of triggered clients.
-    first: u16,
-    count: u16,
-    /// Mode of a PPDU in one unit: that of the slowest client.
-    mode: Mode,
-}
 
 impl RandomUnits {
     /// Their entry in a trigger.
