@@ -496,7 +496,8 @@ fn station_shares(ended: &Ended) -> Vec<Vec<f64>> {
         .map(|channel| {
             let total = channel.airtime.total().as_secs_f64();
             let used = |airtime: &StationAirtime| {
-                [PayloadClass::Data, PayloadClass::Ack].map(|class| airtime.of(class).total().as_secs_f64())
+                [PayloadClass::Data, PayloadClass::Ack]
+                    .map(|class| airtime.of_class(class).total().as_secs_f64())
             };
             let share = |airtime| if total > 0.0 { used(airtime).iter().sum::<f64>() / total } else { 0.0 };
             channel.stations.iter().map(|station| share(&station.airtime)).collect()

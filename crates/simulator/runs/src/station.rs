@@ -140,7 +140,7 @@ impl StationRecord {
             queue_peak_packets: station.queue_peak_packets,
             queue_delays: QueueDelays::from(&station.queueing_delay_us),
             airtime_s: AirtimeSeconds::new(|what| station.airtime.get(what).as_secs_f64()),
-            tcp_ack_airtime_s: AirtimeSeconds::from(station.airtime.of(PayloadClass::Ack)),
+            tcp_ack_airtime_s: AirtimeSeconds::from(station.airtime.of_class(PayloadClass::Ack)),
             hack: station.driver.hack().as_ref().map(DriverRecord::new),
             fastack: station.driver.fastack(),
             fwp: station.driver.fwp(),

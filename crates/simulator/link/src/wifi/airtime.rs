@@ -105,7 +105,7 @@ pub struct StationAirtime {
 impl StationAirtime {
     /// Time for PPDUs of `class`: [`PayloadClass::Ack`] for those that contain only pure TCP ACKs, and for bytes
     /// appended to link-layer ACKs.
-    pub const fn of(&self, class: PayloadClass) -> &Airtime {
+    pub const fn of_class(&self, class: PayloadClass) -> &Airtime {
         match class {
             PayloadClass::Data => &self.data,
             PayloadClass::Ack => &self.acks,

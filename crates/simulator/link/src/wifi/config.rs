@@ -435,11 +435,11 @@ impl BssConfig {
     /// # Panics
     /// If the set does not have this station.
     pub fn edca(&self, station: StationId, category: AccessCategory) -> EdcaParameters {
-        let own = match station.index().checked_sub(1) {
+        let overrides = match station.index().checked_sub(1) {
             None => &self.ap_edca,
             Some(client) => &self.stations[client].edca,
         };
-        own.get(category).over(category.parameters(self.phy()))
+        overrides.get(category).over(category.parameters(self.phy()))
     }
 }
 

@@ -159,10 +159,10 @@ mod tests {
         let functions = Functions::new(3, 2);
         assert_eq!(functions.all().map(FunctionId::index).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
         for station in (0..3).map(StationId) {
-            let own: Vec<_> = functions.of_station(station).collect();
-            assert_eq!(own, [functions.function(station, 0), functions.function(station, 1)]);
-            assert!(own.iter().all(|id| functions.station(*id) == station));
-            assert_eq!(own[0].index(), station.index(), "the first has the number of its station");
+            let members: Vec<_> = functions.of_station(station).collect();
+            assert_eq!(members, [functions.function(station, 0), functions.function(station, 1)]);
+            assert!(members.iter().all(|id| functions.station(*id) == station));
+            assert_eq!(members[0].index(), station.index(), "the first has the number of its station");
         }
     }
 
@@ -197,10 +197,10 @@ mod tests {
                 stations.iter().map(|station| functions.function(StationId(*station), place)).collect()
             };
             for (station, peers) in [(0, &[1, 2, 3][..]), (1, &[0, 3]), (2, &[0, 3]), (3, &[0, 1, 2])] {
-                let own = functions.peers(functions.function(StationId(station), place), &direct);
-                assert_eq!(own.iter().collect::<Vec<_>>(), expected(peers), "of {station}");
-                assert!(own.iter().enumerate().all(|(index, peer)| own.index(peer) == index));
-                let contained: Vec<_> = functions.all().filter(|id| own.contains(*id)).collect();
+                let peers_of = functions.peers(functions.function(StationId(station), place), &direct);
+                assert_eq!(peers_of.iter().collect::<Vec<_>>(), expected(peers), "of {station}");
+                assert!(peers_of.iter().enumerate().all(|(index, peer)| peers_of.index(peer) == index));
+                let contained: Vec<_> = functions.all().filter(|id| peers_of.contains(*id)).collect();
                 assert_eq!(contained.len(), peers.len());
             }
         }

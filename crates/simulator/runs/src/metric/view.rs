@@ -95,7 +95,7 @@ impl<'a> View<'a> {
 
     /// Total milliseconds of the use `what` that all stations spent on PPDUs with only pure TCP ACKs.
     pub fn spent_on_acks(&self, what: AirtimeUse) -> Option<f64> {
-        self.millis(|station| station.airtime.of(PayloadClass::Ack).get(what))
+        self.millis(|station| station.airtime.of_class(PayloadClass::Ack).get(what))
     }
 
     /// Sum over all stations of all channels, in milliseconds.

@@ -136,13 +136,13 @@ fn airtime_of_stations_adds_up_to_that_of_the_channel() {
             }
         }
         let [access_point, clients @ ..] = &channel.stations[..] else { panic!("stations") };
-        let acks = |station: &StationOutcome| *station.airtime.of(PayloadClass::Ack);
+        let acks = |station: &StationOutcome| *station.airtime.of_class(PayloadClass::Ack);
         assert_eq!(acks(access_point), Airtime::default(), "downloads are acknowledged by the clients");
         for client in clients {
             assert!(acks(client).get(AirtimeUse::Acquisition) > Duration::ZERO);
             // A retry takes more slots than a first attempt, and no wait is longer than all drawn slots together.
             assert!(acks(client).get(AirtimeUse::Acquisition) < client.counters.tcp_ack_backoff * 2);
-            assert_eq!(client.airtime.of(PayloadClass::Data).get(AirtimeUse::Data), Duration::ZERO);
+            assert_eq!(client.airtime.of_class(PayloadClass::Data).get(AirtimeUse::Data), Duration::ZERO);
         }
     }
 }
@@ -161,7 +161,7 @@ fn an_ack_costs_its_bytes_a_backoff_and_a_link_layer_ack() {
     assert!(acks > 500, "{acks}");
     assert_eq!(client.counters.tcp_ack_bytes, acks * 52, "IPv4, TCP and timestamps");
     assert_eq!(client.counters.tcp_ack_byte_time.as_nanos() / acks, (52_u64 * 8 * 1_000).div_ceil(54));
-    let airtime = client.airtime.of(PayloadClass::Ack);
+    let airtime = client.airtime.of_class(PayloadClass::Ack);
     // 16 + 8 * 88 + 6 bits in four symbols of 216 bits; SIFS and an ACK of 28 us.
     assert_eq!(airtime.get(AirtimeUse::TcpAck), Duration::from_micros(36) * acks);
     assert_eq!(airtime.get(AirtimeUse::LinkAck), Duration::from_micros(16 + 28) * acks);

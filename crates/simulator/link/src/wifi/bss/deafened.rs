@@ -64,8 +64,8 @@ impl Deafened {
     /// Tells `links` what may begin from `now` on; `holder` has the queues.
     pub fn update(&mut self, links: &mut [Link], holder: usize, functions: Functions, now: Instant) {
         self.opens_at = None;
-        let own = self.links;
-        for number in (0..links.len()).filter(|number| own.contains(LinkId(*number as u8))) {
+        let links_of_client = self.links;
+        for number in (0..links.len()).filter(|number| links_of_client.contains(LinkId(*number as u8))) {
             let is_deaf = self.others(number).any(|(_, talk)| talk == Talk::Up);
             self.hearing[number].note(is_deaf, false, self.medium_sync, now);
             self.hearing[number].sense(is_deaf, &mut links[number], self.client, now);
@@ -95,8 +95,8 @@ impl Deafened {
         now: Instant,
     ) {
         let rate = |link: &Link| link.cell.stations[ap].peers[peer].originator.mode.rate().as_bps();
-        let own = rate(&links[number]);
-        let (mut waits_until, mut all) = (now, own);
+        let link_rate = rate(&links[number]);
+        let (mut waits_until, mut all) = (now, link_rate);
         let (mut closed, mut ends_at) = (false, None);
         for (other, talk) in self.others(number) {
             match talk {
@@ -123,7 +123,7 @@ impl Deafened {
         }
         let gate = &mut links[number].cell.stations[ap].peers[peer].originator.gate;
         (gate.closed, gate.ends_at) = (closed, ends_at);
-        gate.part = (all > own).then_some([own, all]);
+        gate.part = (all > link_rate).then_some([link_rate, all]);
     }
 
     /// The other links.

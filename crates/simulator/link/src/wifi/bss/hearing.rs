@@ -101,7 +101,7 @@ impl Hearing {
 
 /// Time without hearing on a link before `now`, as a mean over `links`.
 pub(super) fn deaf(hearing: &[Hearing; MOST_LINKS], links: LinkSet, now: Instant) -> Duration {
-    let own = hearing.iter().zip(0..).filter(|(_, link)| links.contains(LinkId(*link)));
-    let times: Vec<Duration> = own.map(|(hearing, _)| hearing.deaf.until(now)).collect();
+    let selected = hearing.iter().zip(0..).filter(|(_, link)| links.contains(LinkId(*link)));
+    let times: Vec<Duration> = selected.map(|(hearing, _)| hearing.deaf.until(now)).collect();
     times.iter().copied().sum::<Duration>() / times.len() as u64
 }

@@ -42,8 +42,8 @@ impl IdlestLink {
         let clients = links.first().and_then(|link| link.cell.rules.multi_link.as_ref());
         let clients = clients.map_or(&[][..], |rules| &rules.common.clients);
         let chosen = clients.iter().map(|client| {
-            let own = (0..count).map(LinkId).filter(|link| client.links.contains(*link));
-            let idlest = own.max_by_key(|link| (idle[link.index()], Reverse(*link)));
+            let of_client = (0..count).map(LinkId).filter(|link| client.links.contains(*link));
+            let idlest = of_client.max_by_key(|link| (idle[link.index()], Reverse(*link)));
             idlest.map_or(LinkSet::ALL, |link| LinkSet::NONE.with(link))
         });
         let chosen: Vec<LinkSet> = chosen.collect();

@@ -114,15 +114,15 @@ impl Radios {
     pub fn new(links: &[Link], common: &MultiLinkConfig) -> Self {
         let (mut radios, mut deafened) = (Vec::new(), Vec::new());
         for (client, number) in common.clients.iter().zip(1..) {
-            let own = (0..links.len() as u8).map(LinkId).filter(|link| client.links.contains(*link));
-            let own: Vec<LinkId> = own.collect();
-            let set = own.iter().fold(LinkSet::NONE, |set, link| set.with(*link));
+            let client_links = (0..links.len() as u8).map(LinkId).filter(|link| client.links.contains(*link));
+            let client_links: Vec<LinkId> = client_links.collect();
+            let set = client_links.iter().fold(LinkSet::NONE, |set, link| set.with(*link));
             match client.mode {
-                LinkMode::SingleRadio(emlsr) if own.len() > 1 => {
-                    let home = home(links, common, &own, number);
+                LinkMode::SingleRadio(emlsr) if client_links.len() > 1 => {
+                    let home = home(links, common, &client_links, number);
                     radios.push(Radio::new(StationId(number), emlsr, set, home));
                 }
-                LinkMode::SendOrReceive { medium_sync } if own.len() > 1 => {
+                LinkMode::SendOrReceive { medium_sync } if client_links.len() > 1 => {
                     deafened.push(Deafened::new(StationId(number), set, medium_sync));
                 }
                 LinkMode::Simultaneous | LinkMode::SingleRadio(_) | LinkMode::SendOrReceive { .. } => {}
@@ -212,15 +212,15 @@ impl Radios {
     }
 }
 
-/// Where the main radio of `client` rests among its links `own`: the fastest link that carries all it sends, if one does.
-fn home(links: &[Link], common: &MultiLinkConfig, own: &[LinkId], client: u16) -> LinkId {
+/// Where the main radio of `client` rests among `client_links`: the fastest link that carries all it sends, if one does.
+fn home(links: &[Link], common: &MultiLinkConfig, client_links: &[LinkId], client: u16) -> LinkId {
     let rate =
         |link: &LinkId| links[link.index()].cell.rules.config.stations[usize::from(client) - 1].mode.rate();
     let categories = &links[0].cell.rules.config.categories;
     let maps = categories.iter().map(|category| common.map.get(*category).up);
     let sends = maps.fold(common.acks.possible(), LinkSet::and);
-    let chosen = own.iter().copied().filter(|link| sends.contains(*link)).max_by_key(rate);
-    chosen.or_else(|| own.iter().copied().max_by_key(rate)).unwrap_or(LinkId::FIRST)
+    let chosen = client_links.iter().copied().filter(|link| sends.contains(*link)).max_by_key(rate);
+    chosen.or_else(|| client_links.iter().copied().max_by_key(rate)).unwrap_or(LinkId::FIRST)
 }
 
 impl Radio {

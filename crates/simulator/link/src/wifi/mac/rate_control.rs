@@ -328,9 +328,9 @@ impl Minstrel {
     /// The index range of all rates with the same width and number of streams as rate `index`.
     fn group_of(&self, index: usize) -> Range<usize> {
         let kind = |known: &Known| (known.rate.mode.width_mhz, known.rate.mode.streams);
-        let own = kind(&self.rates[index]);
-        let start = self.rates.partition_point(|known| kind(known) < own);
-        start..self.rates.partition_point(|known| kind(known) <= own)
+        let group = kind(&self.rates[index]);
+        let start = self.rates.partition_point(|known| kind(known) < group);
+        start..self.rates.partition_point(|known| kind(known) <= group)
     }
 
     /// Number of rates in `group` to try, if they could exceed the best. In a group of another width, it is at most

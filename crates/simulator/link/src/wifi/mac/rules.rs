@@ -131,11 +131,11 @@ impl Rules {
     pub fn hold_limits(&self, category: AccessCategory) -> HoldLimits {
         // DCF has no TXOPs.
         let has_edca = self.phy.aggregation.is_some();
-        let own = self.config.txop_limits.limit(category).filter(|_| has_edca);
-        let exchange = [self.config.txop_limit, own].into_iter().flatten().min();
+        let txop_limit = self.config.txop_limits.limit(category).filter(|_| has_edca);
+        let exchange = [self.config.txop_limit, txop_limit].into_iter().flatten().min();
         let burst = match self.config.bursts {
             Bursts::Never => None,
-            Bursts::ByCategory => own.and(exchange),
+            Bursts::ByCategory => txop_limit.and(exchange),
             Bursts::WithinLimit | Bursts::MultipleProtection => exchange,
         };
         let reserves = burst.filter(|_| self.config.bursts == Bursts::MultipleProtection);
