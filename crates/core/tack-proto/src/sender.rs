@@ -37,7 +37,8 @@ const PTO_MAX: Duration = Duration::from_secs(60);
 /// of the packets are lost, the same one is lost once in eight times.
 const UNANSWERED_PROBES_MAX: u8 = 3;
 
-/// Most timeouts in a row before a path is held to have gone away. Ours: each waits twice as long as the one before.
+/// Most timeouts in a row before a path is held to have gone away. Ours: each waits twice as long as the one before, or as long where the
+/// peer still sends.
 const MAX_TIMEOUTS_OF_OUTAGE: u32 = 6;
 
 /// Packets in the network at most, of any length: a bound of memory.
@@ -443,9 +444,11 @@ impl Sender {
     }
 
     /// The peer sent a packet of any kind. The path is there, so the next probe timeout is not a backed-off one: questions and answers
-    /// were lost by chance.
+    /// were lost by chance. After [`MAX_TIMEOUTS_OF_OUTAGE`] it was no chance: the peer never acknowledges, or its acknowledgments never arrive.
     pub fn on_packet(&mut self) {
-        self.path.silent_timeouts = 0;
+        if self.path.timeouts < MAX_TIMEOUTS_OF_OUTAGE {
+            self.path.silent_timeouts = 0;
+        }
     }
 
     /// An answer that is waited for may never come: the peer is asked at once.

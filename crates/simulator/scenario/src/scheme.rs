@@ -39,15 +39,15 @@ pub fn select(place: &str, names: &[String]) -> Result<Vec<&'static Scheme>, Inp
     if names.is_empty() {
         return Ok(by_default().collect());
     }
-    if names.iter().any(|name| name == EVERY_SCHEME) {
-        return Ok(ALL.iter().collect());
-    }
     let mut chosen: Vec<&'static Scheme> = Vec::new();
-    for name in names {
+    for name in names.iter().filter(|name| *name != EVERY_SCHEME) {
         let scheme = find(place, name)?;
         if !chosen.iter().any(|known| known.name == scheme.name) {
             chosen.push(scheme);
         }
+    }
+    if names.iter().any(|name| name == EVERY_SCHEME) {
+        return Ok(ALL.iter().collect());
     }
     Ok(chosen)
 }

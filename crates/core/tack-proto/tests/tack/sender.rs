@@ -109,6 +109,28 @@ fn a_packet_of_the_peer_ends_the_backoff_of_probes() {
     assert!(after[0] <= 2_001 && after[1] - after[0] <= 2 * (before[1] - before[0]), "{times:?}");
 }
 
+/// A peer that talks and never acknowledges would have as many probes as it likes: from some timeouts on they back off all the same.
+#[test]
+fn a_peer_that_only_talks_is_probed_ever_less() {
+    let mut script = Script::established(Config::default());
+    script.end.write(2 * u64::from(FULL));
+    let first = script.numbered(at_ms(10));
+    script.give(at_ms(30), tack(&script, 30, 20, first[0].0 + 1, u32::from(FULL)));
+    let mut times = Vec::new();
+    for now in 31..60_000 {
+        if now % 10 == 0 {
+            script.give(at_ms(now), Body::Probe { padding: 0 });
+        }
+        let is_probe = |body: &Body| matches!(body, Body::Data(data) if data.immediate_ack);
+        if script.takes(at_ms(now)).iter().any(is_probe) {
+            times.push(now);
+        }
+    }
+    // Six in a row at one distance, five that double to 3.75 s, a sixteenth of the idle time-out, and one each then.
+    let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(gaps[4] <= 2 * gaps[0] && times.len() <= 6 + 6 + 60_000 / 3_750, "{times:?}");
+}
+
 /// Before the peer has acknowledged anything the wait is that of a hello at most, which doubles after a second.
 #[test]
 fn a_peer_that_has_not_answered_yet_is_asked_no_later_than_by_a_hello() {

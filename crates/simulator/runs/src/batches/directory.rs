@@ -12,10 +12,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tacit_scenario::{InputError, bounded};
 
-use super::record_file::{RECORD, RUNS, name_of_batch, named, read};
+use super::record_file::{RECORD, RUNS, hash_of, name_of_batch, named, read};
 use super::{Batches, Written, from_text, to_text};
 use crate::error::RunsError;
-use crate::identity::RunId;
 use crate::record::RunSummary;
 use crate::store::write_whole;
 use crate::sweep::{Control, Progress};
@@ -148,16 +147,8 @@ impl Directory {
     /// # Errors
     /// Same as [`Batches::ids`].
     pub fn record(&self, batch: &Range<usize>) -> Result<PathBuf, RunsError> {
-        Ok(self.record_of(batch, &self.sweep.ids(batch.clone())?))
-    }
-
-    fn record_of(&self, batch: &Range<usize>, ids: &[RunId]) -> PathBuf {
-        let mut hash = blake3::Hasher::new();
-        for id in ids {
-            hash.update(id.to_string().as_bytes());
-        }
-        let hash = &hash.finalize().to_hex()[..16];
-        self.path.join(format!("{}{hash}.{RECORD}", name_of_batch(&self.sweep, batch.start)))
+        let hash = hash_of(self.sweep.ids(batch.clone())?.iter());
+        Ok(self.path.join(format!("{}{hash}.{RECORD}", name_of_batch(&self.sweep, batch.start))))
     }
 
     /// The runs of the record of a batch, or what is wrong with it; `None` if it does not exist.
@@ -170,11 +161,9 @@ impl Directory {
     /// # Errors
     /// If it is not the record of this batch, or cannot be written.
     pub fn keep(&self, batch: &Range<usize>, record: &[u8]) -> Result<(), RunsError> {
-        let ids = self.sweep.ids(batch.clone())?;
-        let path = self.record_of(batch, &ids);
+        let path = self.record(batch)?;
         write_whole(&path, record)?;
-        let is_its = |runs: &Vec<RunSummary>| runs.iter().zip(&ids).all(|(run, id)| run.id == id.to_string());
-        let Some(runs) = self.read(&path, batch).and_then(Result::ok).filter(is_its) else {
+        let Some(runs) = self.read(&path, batch).and_then(Result::ok) else {
             fs::remove_file(&path).map_err(RunsError::io(&path))?;
             return Err(InputError::new("sweep", format!("no record of {} came", named(batch))).into());
         };

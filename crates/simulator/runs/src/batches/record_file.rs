@@ -1,5 +1,7 @@
 //! The file with the records of a batch: its name, and how it is read.
 
+use std::ffi::OsStr;
+use std::fmt::Display;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +25,16 @@ pub(super) fn name_of_batch(sweep: &Batches, first: usize) -> String {
     format!("{RUNS}/{place:05}-{scheme}/{first:09}-")
 }
 
-/// The runs of `batch`, whose record is at `path`.
+/// The end of the name of the record of the runs with these names.
+pub(super) fn hash_of(ids: impl Iterator<Item: Display>) -> String {
+    let mut hash = blake3::Hasher::new();
+    for id in ids {
+        hash.update(id.to_string().as_bytes());
+    }
+    hash.finalize().to_hex()[..16].to_owned()
+}
+
+/// The runs of `batch`, whose record is at `path`. Its name says which runs they are, also where another build made them.
 pub(super) fn read(
     path: &Path,
     batch: &Range<usize>,
@@ -32,10 +43,16 @@ pub(super) fn read(
     let log = Log::open_sound(path)?;
     let run = |run: RunSummary| RunSummary { scenario_text: scenario_text.clone(), ..run };
     let runs: Vec<RunSummary> = log.runs().filter_map(|(_, known)| known.map(run)).collect();
-    if runs.len() == batch.len() {
-        return Ok(runs);
-    }
-    let what = format!("{} that this version reads, not {}", count(runs.len() as u64, "run"), named(batch));
+    let what = if runs.len() != batch.len() {
+        format!("{} that this version reads, not {}", count(runs.len() as u64, "run"), named(batch))
+    } else {
+        let hash = hash_of(runs.iter().map(|run| &run.id));
+        let name = path.file_stem().and_then(OsStr::to_str);
+        if name.is_some_and(|name| name.ends_with(&hash)) {
+            return Ok(runs);
+        }
+        format!("other runs than {} (the command that made the sweep makes them)", named(batch))
+    };
     Err(RunsError::store(path)(what))
 }
 

@@ -329,6 +329,30 @@ fn a_sweep_of_another_build_is_read_and_what_is_damaged_or_missing_is_named() {
     refused("sweep");
 }
 
+/// Records that were swapped, of two schemes or two places, and one with a line twice: each line has its checksum.
+#[test]
+fn a_record_of_other_runs_is_made_again() {
+    let place = tempfile::tempdir().unwrap();
+    let sweep = kept(place.path());
+    let directory = csv_files(place.path());
+    let runs = sweep.make(0..6, Control::unattended()).unwrap();
+    let doubled = [&runs[..5], &runs[..1]].concat();
+    let record = directory.record(&(0..6)).unwrap();
+    let whole = fs::read(&record).unwrap();
+    let others = [6..12, 12..18].map(|batch| fs::read(directory.record(&batch).unwrap()).unwrap());
+    for content in others.into_iter().chain([sweep.record(&doubled).unwrap()]) {
+        fs::write(&record, content).unwrap();
+        let error = places(place.path()).unwrap_err().to_string();
+        assert!(error.contains("other runs than runs 0 to 5"), "{error}");
+        let (simulated, warned) = complete_observed(&directory);
+        assert!(
+            simulated == 6 && warned[0].contains("damaged, its runs are made again"),
+            "{simulated} {warned:?}"
+        );
+        assert!(fs::read(&record).unwrap() == whole);
+    }
+}
+
 /// Each has correct checksums.
 #[test]
 fn a_batch_that_has_other_rows_than_it_must_is_refused() {

@@ -256,6 +256,8 @@ fn unknown_schemes_get_a_suggestion() {
     assert!(slip.ends_with(" more: `tacit scenarios` lists all"), "{slip}");
     assert!(error("hack").contains("did you mean \"hack-more-data\"?"), "{}", error("hack"));
     assert!(error("reno").contains("did you mean \"newreno\"?"), "{}", error("reno"));
+    let beside_all = select("--schemes", &["all", "tcp-14"].map(str::to_owned)).unwrap_err().to_string();
+    assert_eq!(beside_all, slip);
 }
 
 #[test]

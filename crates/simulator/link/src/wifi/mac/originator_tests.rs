@@ -7,6 +7,7 @@ use super::super::rate_control::Rate;
 use super::*;
 use crate::queue::{Discipline, QueueLimit};
 use crate::random::Stream;
+use crate::wifi::LinkId;
 use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::config::AmsduLimit;
 use crate::wifi::phy::{GuardInterval, Standard};
@@ -189,6 +190,25 @@ fn a_block_ack_is_asked_for_at_the_surest_control_rate() {
         }
     }
     assert!(tried_mbps.contains(&12) && tried_mbps.contains(&24), "{tried_mbps:?}");
+}
+
+/// Rate control would see more MPDUs arrive than this link's PPDU had: a chance above 100 %.
+#[test]
+fn a_block_ack_for_several_links_counts_mpdus_of_its_own() {
+    let mut originator = originator(Discipline::DropTail, None, false);
+    originator.role.settles_others = true;
+    let (mut waits, mut time) = (Waits::new(), Duration::ZERO);
+    let holders = &mut Holders::default();
+    let now = Instant::ZERO + LIFETIME;
+    for _ in 0..3 {
+        originator.enqueue(now, packet(1_500, false, holders), holders);
+    }
+    originator.build(now, LIFETIME, &mut Delays { holders, waits: &mut waits, time: &mut time });
+    originator.upper.window[0].state = MpduState::InFlight(LinkId(1));
+    let start = originator.window_start();
+    let settled =
+        originator.block_acknowledged(start, &AckBitmap::of_64(u64::MAX), 7, now - LIFETIME, holders);
+    assert_eq!((settled.mpdus, settled.first_try), (2, 3));
 }
 
 proptest! {

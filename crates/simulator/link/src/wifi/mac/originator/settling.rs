@@ -15,7 +15,7 @@ pub(crate) struct Settled {
     pub after_retry: u32,
     pub bytes: u64,
     pub dropped: u32,
-    /// Number of MPDUs acknowledged now; the other fields count packets.
+    /// Number of MPDUs of this link's PPDU acknowledged now; the other fields count packets, of whatever link.
     pub mpdus: u32,
 }
 
@@ -188,7 +188,8 @@ impl Originator {
             let msdus = mpdu.msdus.count();
             mpdu.is_decided = false;
             mpdu.state = if acked(mpdu.sequence) {
-                settled.mpdus += 1;
+                // An MPDU of another link says nothing of this link's rate.
+                settled.mpdus += u32::from(link == self.role.link);
                 if mpdu.retries == 0 {
                     settled.first_try += msdus;
                 } else {
