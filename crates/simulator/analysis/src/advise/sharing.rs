@@ -154,7 +154,12 @@ mod tests {
         assert_eq!(count(&options(&[]), 4), OFDMA.len());
         assert_eq!(count(&options(&[]), 1), 0, "one client shares with no other");
         assert_eq!(count(&Options { scenario: "wlan-11ac-866".into(), ..options(&[]) }, 4), 0);
-        assert_eq!(count(&options(&["wifi.rate-control=minstrel", "wifi.distance=10 m"]), 4), 0);
+        assert_eq!(count(&options(&["wifi.rate-control=minstrel", "wifi.distance=10 m"]), 4), OFDMA.len());
+        assert_eq!(
+            count(&options(&["wifi.stream-queues=independent"]), 4),
+            0,
+            "a user has one queue for all streams"
+        );
     }
 
     #[test]
