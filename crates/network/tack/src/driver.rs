@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use nix::errno::Errno;
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit};
 use tacit_packet::Ecn;
-use tacit_packet::units::Instant;
+use tacit_packet::units::{Duration, Instant};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -31,6 +31,9 @@ const UNCUT_MAX: u32 = 8;
 
 /// Batches that are received before sending is attempted, and the other way round. Ours.
 const TURNS: usize = 16;
+
+/// After a turn later than this the machine may have slept: datagrams that arrived meanwhile come before timers that are overdue. Ours.
+const SUSPENSION: Duration = Duration::from_secs(1);
 
 /// Fewest batches that a call asks for. With one more than arrives, the call shows that there are no more.
 const WANTED_MIN: usize = 2;
@@ -110,12 +113,19 @@ impl Driver {
 
     async fn drive(&mut self, alive: &Weak<Alive>) -> io::Result<()> {
         let mut timer = Timer::new()?;
+        let mut last_turn = self.shared.clock.now();
         loop {
             let more_in = self.receive()?;
             let (more_out, blocked) = self.send()?;
+            let before = std::mem::replace(&mut last_turn, self.shared.clock.now());
+            if last_turn.saturating_since(before) > SUSPENSION {
+                // The runtime looks at the socket before the next turn.
+                tokio::task::yield_now().await;
+                continue;
+            }
             let wait = {
                 let mut hub = self.shared.hub();
-                let now = self.shared.clock.now();
+                let now = last_turn;
                 hub.handle_timeout(now);
                 if hub.len() == 0 && alive.strong_count() == 0 && !more_out && !blocked {
                     return Ok(());
