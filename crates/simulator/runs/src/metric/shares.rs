@@ -3,7 +3,7 @@
 use tacit_packet::units::Instant;
 use tacit_sim::record::FlowOutcome;
 
-use super::view::View;
+use super::view::{View, nearest_rank_s};
 
 impl<'a> View<'a> {
     /// Number of flows without goodput and without a program, either because they `were_over` before the window or for
@@ -21,7 +21,7 @@ impl<'a> View<'a> {
     }
 
     pub fn first_flow_share(&self) -> Option<f64> {
-        let flows = self.users_flows();
+        let flows = &self.users_flows;
         let sum: u64 = flows.iter().map(|flow| flow.delivered.0).sum();
         Some(flows.first()?.delivered.0 as f64 * flows.len() as f64 / sum as f64)
     }
@@ -76,24 +76,22 @@ impl<'a> View<'a> {
 
     /// Jain's index of the flows' goodput: 1 if all are equal, 1/n if one flow has everything.
     pub fn fairness(&self) -> Option<f64> {
-        jain(self.users_flows().iter().map(|flow| flow.delivered.0 as f64))
+        jain(self.users_flows.iter().map(|flow| flow.delivered.0 as f64))
     }
 
     /// Jain's index of the goodput of flows while they were active.
     pub fn transfer_fairness(&self) -> Option<f64> {
-        jain(self.users_flows().iter().map(|flow| flow.transfer_goodput_bps()))
+        jain(self.users_flows.iter().map(|flow| flow.transfer_goodput_bps()))
     }
 
     /// The completion time that this percentage (1 to 100) of the flows did not exceed, by the nearest-rank method.
     pub fn completion_s(&self, percent: usize) -> Option<f64> {
-        let times = &self.completion_times;
-        let rank = (times.len() * percent).div_ceil(100);
-        Some(times.get(rank.checked_sub(1)?)?.as_secs_f64())
+        nearest_rank_s(&self.completion_times, percent)
     }
 
     /// Whether any flow has a fixed size.
     pub fn has_sized_flows(&self) -> bool {
-        self.users_flows().iter().any(|flow| flow.is_sized)
+        self.users_flows.iter().any(|flow| flow.is_sized)
     }
 }
 

@@ -81,8 +81,7 @@ const OF_RUNS: &[Metric] = &[
     }),
     part!(first_flow.goodput_bps => "payload of this flow that arrived in the measured window"),
     part!(last_flow.goodput_bps => "payload of this flow that arrived in the measured window"),
-    part!(first_flow.transfer_goodput_bps =>
-        "payload of the first flow over the time from its start to its last byte"),
+    part!(first_flow.transfer_goodput_bps => "payload of the first flow over the time from its start to its last byte"),
     part!(first_flow.bytes => "bytes of the first flow in the measured window"),
     metric(
         "first_host_speedup",
@@ -92,22 +91,17 @@ const OF_RUNS: &[Metric] = &[
     metric("other_hosts_goodput_bps", "mean of the hosts that do not read the first flow", |view| {
         Some(view.first_host_and_others()?.1)
     }),
-    part!(first_host_share.least(0) =>
-        FIRST_HOST_SHARE),
+    part!(first_host_share.least(0) => FIRST_HOST_SHARE),
     part!(first_host_share.p10(10) => FIRST_HOST_SHARE),
     part!(first_host_share.p50(50) => FIRST_HOST_SHARE),
     part!(first_host_share.p75(75) => FIRST_HOST_SHARE),
     part!(first_host_share.most(100) => FIRST_HOST_SHARE),
-    part!(first_host.goodput_bps =>
-        "goodput of the client at the wireless end of the first flow"),
+    part!(first_host.goodput_bps => "goodput of the client at the wireless end of the first flow"),
     part!(first_host.idle_share => "time in which nothing waited for this host or was on the air"),
-    part!(first_host.waiting_share =>
-        "time in which packets waited for the host's turn"),
-    part!(first_host.served_share =>
-        "time of the exchanges with it: handshakes, PPDUs, link-layer ACKs, timeouts"),
+    part!(first_host.waiting_share => "time in which packets waited for the host's turn"),
+    part!(first_host.served_share => "time of the exchanges with it: handshakes, PPDUs, link-layer ACKs, timeouts"),
     part!(first_host.lost_share => "packets in these PPDUs that brought nothing new, over all"),
-    part!(first_host.useful_share =>
-        "its goodput over the bytes of packets that arrived"),
+    part!(first_host.useful_share => "its goodput over the bytes of packets that arrived"),
     part!(first_host.packets_per_ppdu => "packets in a PPDU for it, or from it"),
     metric("tcp_acks_on_air_per_s", "pure ACKs on the air, retransmissions included", |view| {
         view.per_second(|air| air.tcp_acks_on_air)

@@ -7,7 +7,7 @@ use tacit_packet::units::Duration;
 use tacit_scenario::Scenario;
 use tacit_sim::record::FlowOutcome;
 
-use super::view::View;
+use super::view::{View, completion_times, nearest_rank_s};
 
 impl<'a> View<'a> {
     /// Goodput of the flows to clients, or from them; `None` without such flows.
@@ -43,19 +43,17 @@ impl<'a> View<'a> {
     }
 
     pub fn select(&self, is_selected: impl Fn(&FlowOutcome) -> bool) -> Flows<'a> {
-        let read = self.users_flows().into_iter().filter(|flow| is_selected(flow));
-        let mut completion_times: Vec<Duration> = read.filter_map(FlowOutcome::completion_time).collect();
-        completion_times.sort_unstable();
+        let read = self.users_flows.iter().copied().filter(|flow| is_selected(flow)).collect();
         let all = self.outcome.flows.iter().filter(|flow| is_selected(flow)).collect();
-        Flows { all, completion_times, measured: self.outcome.measured }
+        Flows { all, read, measured: self.outcome.measured }
     }
 }
 
 /// Some flows of a run.
 pub(super) struct Flows<'a> {
     all: Vec<&'a FlowOutcome>,
-    /// Of those that users read, in ascending order.
-    completion_times: Vec<Duration>,
+    /// Those that users read.
+    read: Vec<&'a FlowOutcome>,
     measured: Duration,
 }
 
@@ -92,8 +90,7 @@ impl Flows<'_> {
 
     /// Median completion time, by the nearest-rank method.
     pub fn completion_p50_s(&self) -> Option<f64> {
-        let times = &self.completion_times;
-        Some(times.get(times.len().div_ceil(2).checked_sub(1)?)?.as_secs_f64())
+        nearest_rank_s(&completion_times(self.read.iter().copied()), 50)
     }
 
     fn clients_bps(&self) -> Vec<f64> {

@@ -20,7 +20,9 @@ pub(super) struct View<'a> {
     /// Page loads of all users together; `None` if there are none.
     pub pages: Option<PageLoads>,
     pub videos: Vec<&'a VideoPlayed>,
-    /// Completion times of the flows that users read and that completed, ascending.
+    /// Flows that users read, without connections that only repair downloads.
+    pub users_flows: Vec<&'a FlowOutcome>,
+    /// Completion times of those that completed, ascending.
     pub completion_times: Vec<Duration>,
 }
 
@@ -37,6 +39,7 @@ impl<'a> View<'a> {
             ApplicationResult::Stream(video) => Some(video),
             _ => None,
         });
+        let users_flows = users_flows(outcome);
         Self {
             outcome,
             pages: (loads().count() > 0).then(|| PageLoads::merged(loads())),
@@ -45,12 +48,9 @@ impl<'a> View<'a> {
             bss: outcome.bss.first(),
             senders: outcome.flows.iter().filter_map(|flow| flow.sender.as_ref()).collect(),
             receivers: outcome.flows.iter().filter_map(|flow| flow.receiver.as_ref()).collect(),
-            completion_times: completion_times(outcome),
+            completion_times: completion_times(users_flows.iter().copied()),
+            users_flows,
         }
-    }
-
-    pub fn users_flows(&self) -> Vec<&'a FlowOutcome> {
-        users_flows(self.outcome)
     }
 
     /// Sum over all stations of all channels.
@@ -177,11 +177,15 @@ impl<'a> View<'a> {
 
     /// The wired and cellular links in the direction of the first flow's data.
     pub fn first_way(&self) -> Option<Pipes<'a>> {
-        let pipes = &self.outcome.pipes;
         let source = self.outcome.flows.first().map(|flow| flow.source);
-        // Pipes are stored in pairs: from the server, then towards it.
-        let back = pipes.first().is_some_and(|pipe| Some(pipe.from) != source);
-        Some(Pipes(pipes.iter().skip(usize::from(back)).step_by(2).collect()))
+        let is_back = self.outcome.pipes.first().is_some_and(|pipe| Some(pipe.from) != source);
+        Some(self.pipes(is_back))
+    }
+
+    /// The wired and cellular links from the server, or back to it.
+    fn pipes(&self, is_back: bool) -> Pipes<'a> {
+        // They are stored in pairs: from the server, then towards it.
+        Pipes(self.outcome.pipes.iter().skip(usize::from(is_back)).step_by(2).collect())
     }
 
     /// Exact if a single queue is the bottleneck and links have no jitter. `None` with Wi-Fi, whose delay is not
@@ -190,13 +194,10 @@ impl<'a> View<'a> {
         if self.bss.is_some() {
             return None;
         }
-        // Pipes are stored in pairs, one per direction.
-        let way = |first: usize| self.outcome.pipes.iter().skip(first).step_by(2);
-        let bytes = |first: usize| way(first).map(|pipe| pipe.counters.delivered_bytes.0).sum::<u64>();
-        let way = way(if bytes(1) > bytes(0) { 1 } else { 0 });
-        let delay: Duration = way.clone().map(|pipe| pipe.delay).sum();
-        let wait = way.map(|pipe| pipe.queueing_delay_us.p95).max()?;
-        Some(delay.as_secs_f64() * 1e6 + wait as f64)
+        let [down, up] = [false, true].map(|is_back| self.pipes(is_back));
+        let busier = if up.bytes() > down.bytes() { up } else { down };
+        let delay: Duration = busier.0.iter().map(|pipe| pipe.delay).sum();
+        Some(delay.as_secs_f64() * 1e6 + busier.queue_delay_p95_us()?)
     }
 }
 
@@ -208,6 +209,10 @@ impl Pipes<'_> {
     pub fn utilisation(&self) -> Option<f64> {
         let share = |pipe: &&PipeOutcome| pipe.counters.delivered_bytes.0 as f64 / pipe.capacity.0 as f64;
         self.0.iter().map(share).reduce(f64::max)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.iter().map(|pipe| pipe.counters.delivered_bytes.0).sum()
     }
 
     pub fn drops(&self) -> f64 {
@@ -230,9 +235,15 @@ fn users_flows(outcome: &RunOutcome) -> Vec<&FlowOutcome> {
     outcome.flows.iter().filter(is_read).collect()
 }
 
-/// Completion times of the flows that completed, ascending.
-fn completion_times(outcome: &RunOutcome) -> Vec<Duration> {
-    let mut times: Vec<_> = users_flows(outcome).iter().filter_map(|flow| flow.completion_time()).collect();
+/// Completion times of those of `flows` that completed, ascending.
+pub(super) fn completion_times<'a>(flows: impl Iterator<Item = &'a FlowOutcome>) -> Vec<Duration> {
+    let mut times: Vec<_> = flows.filter_map(FlowOutcome::completion_time).collect();
     times.sort_unstable();
     times
+}
+
+/// The time that this percentage (1 to 100) of the ascending `times` does not exceed, by the nearest-rank method.
+pub(super) fn nearest_rank_s(times: &[Duration], percent: usize) -> Option<f64> {
+    let rank = (times.len() * percent).div_ceil(100);
+    Some(times.get(rank.checked_sub(1)?)?.as_secs_f64())
 }
