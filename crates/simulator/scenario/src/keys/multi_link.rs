@@ -13,8 +13,8 @@ use crate::input::{Mismatch, Node, Tree, Value, duration, integer, within};
 use crate::markdown::to_text;
 use crate::{ClientOverride, LinkUse, MultiLinkPlan};
 
-/// Most links of a device: one in each band.
-pub(crate) const MAX_LINKS: u32 = 3;
+/// Most links of a device.
+pub(crate) const MAX_LINKS: u32 = tacit_between::hack::MOST_LINKS as u32;
 /// The table of settings that all links have in common.
 pub(crate) const TABLE: &str = "multi-link";
 /// The list of links.
