@@ -86,24 +86,30 @@ fn silence_is_probed_with_data_that_asks() {
     }
 }
 
-/// A packet of any kind shows that the path is there: the next probe follows after the plain wait, which doubles again from then on.
-#[test]
-fn a_packet_of_the_peer_ends_the_backoff_of_probes() {
+/// The milliseconds, until `until`, at which a sender probes that had one acknowledgment of its two packets. The peer sends a packet
+/// at those where `talks`, and its acknowledgments are lost.
+fn probe_times(until: u64, talks: impl Fn(u64) -> bool) -> Vec<u64> {
     let mut script = Script::established(Config::default());
     script.end.write(2 * u64::from(FULL));
     let first = script.numbered(at_ms(10));
     script.give(at_ms(30), tack(&script, 30, 20, first[0].0 + 1, u32::from(FULL)));
+    let is_probe = |body: &Body| matches!(body, Body::Data(data) if data.immediate_ack);
     let mut times = Vec::new();
-    for now in 31..4_000 {
-        // The peer asks, and its acknowledgments are lost.
-        if now == 2_000 {
+    for now in 31..until {
+        if talks(now) {
             script.give(at_ms(now), Body::Probe { padding: 0 });
         }
-        let is_probe = |body: &Body| matches!(body, Body::Data(data) if data.immediate_ack);
         if script.takes(at_ms(now)).iter().any(is_probe) {
             times.push(now);
         }
     }
+    times
+}
+
+/// A packet of any kind shows that the path is there: the next probe follows after the plain wait, which doubles again from then on.
+#[test]
+fn a_packet_of_the_peer_ends_the_backoff_of_probes() {
+    let times = probe_times(4_000, |now| now == 2_000);
     let (before, after) = times.split_at(times.partition_point(|at| *at < 2_000));
     assert!(before.len() >= 4 && before[3] - before[2] > 3 * (before[1] - before[0]), "{times:?}");
     assert!(after[0] <= 2_001 && after[1] - after[0] <= 2 * (before[1] - before[0]), "{times:?}");
@@ -112,20 +118,7 @@ fn a_packet_of_the_peer_ends_the_backoff_of_probes() {
 /// A peer that talks and never acknowledges would have as many probes as it likes: from some timeouts on they back off all the same.
 #[test]
 fn a_peer_that_only_talks_is_probed_ever_less() {
-    let mut script = Script::established(Config::default());
-    script.end.write(2 * u64::from(FULL));
-    let first = script.numbered(at_ms(10));
-    script.give(at_ms(30), tack(&script, 30, 20, first[0].0 + 1, u32::from(FULL)));
-    let mut times = Vec::new();
-    for now in 31..60_000 {
-        if now % 10 == 0 {
-            script.give(at_ms(now), Body::Probe { padding: 0 });
-        }
-        let is_probe = |body: &Body| matches!(body, Body::Data(data) if data.immediate_ack);
-        if script.takes(at_ms(now)).iter().any(is_probe) {
-            times.push(now);
-        }
-    }
+    let times = probe_times(60_000, |now| now % 10 == 0);
     // Six in a row at one distance, five that double to 3.75 s, a sixteenth of the idle time-out, and one each then.
     let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(gaps[4] <= 2 * gaps[0] && times.len() <= 6 + 6 + 60_000 / 3_750, "{times:?}");
